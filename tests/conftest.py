@@ -384,12 +384,9 @@ def pooled_url(
 @pytest.fixture
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Name a fresh database of each kind."""
-    if request.param == "memory":
-        return ":memory:"
-    if request.param == "file":
-        return str(tmp_path / "memory.db")
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return ":memory:" if request.param == "memory" else str(tmp_path / "memory.db")
 
 
 @pytest.fixture
@@ -429,10 +426,9 @@ def _time(request: pytest.FixtureRequest) -> Callable[[], datetime]:
 @pytest.fixture
 def shared_location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Name a fresh database of each kind that several processes can open."""
-    if request.param == "file":
-        return str(tmp_path / "memory.db")
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return str(tmp_path / "memory.db")
 
 
 @pytest.fixture

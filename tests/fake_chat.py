@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import RLock
-from typing import Literal
+from typing import Any, Literal
 
 from chat_messages import to_chat
 from fake_ledger import Known, Ledger
@@ -284,52 +284,24 @@ def hits_of(logs: Iterable[Log]) -> list[Hit]:
 
 def _message_hit(chat: str, one: Message) -> Hit:
     at = one.at or datetime.now(UTC)
-    return Hit(
-        "message",
-        one.content,
-        1.0,
-        id=one.id,
-        chat=chat,
-        seq=one.seq,
-        role=one.role,
-        name=one.name,
-        at=at,
-        why=Why({}),
+    return _hit(
+        "message", one.content, id=one.id, chat=chat, seq=one.seq, role=one.role, name=one.name, at=at
     )
 
 
 def _summary_hit(one: Summary) -> Hit:
-    return Hit(
-        "summary",
-        one.text,
-        1.0,
-        id=one.id,
-        chat=one.chat,
-        seq=one.first,
-        last_seq=one.last,
-        role="assistant",
-        name=None,
-        at=one.at,
-        why=Why({}),
-    )
+    about = {"seq": one.first, "last_seq": one.last, "role": "assistant", "at": one.at}
+    return _hit("summary", one.text, id=one.id, chat=one.chat, **about)
 
 
 def record_hit(one: Record) -> Hit:
     """Return a record as what recall may find."""
-    at = one.at or datetime.now(UTC)
-    return Hit(
-        "record",
-        one.text,
-        1.0,
-        id=one.id,
-        chat=one.chat,
-        seq=0,
-        role=one.by,
-        name=None,
-        at=at,
-        why=Why({}),
-        kind=one.kind,
-    )
+    about = {"seq": 0, "role": one.by, "at": one.at or datetime.now(UTC), "kind": one.kind}
+    return _hit("record", one.text, id=one.id, chat=one.chat, **about)
+
+
+def _hit(source: Source, text: str, **about: Any) -> Hit:
+    return Hit(source, text, 1.0, why=Why({}), **{"name": None, **about})
 
 
 def rank(query: str, hits: Iterable[Hit]) -> list[Hit]:

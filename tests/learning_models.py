@@ -33,11 +33,8 @@ SAME = {
         for number in (1, 3)
     ]
 }
-_VARYING = (
-    "of",
-    "into",
-    "model",
-)  # of the metadata: numbers of records, and the name of a test's own function
+# Of the metadata: numbers of records, and the name of a test's own function.
+_VARYING = ("of", "into", "model")
 # Of a record, what depends neither on its number nor on the time.
 _TOLD = (
     *("kind", "text", "target", "agent", "source", "sources", "evidence", "by", "chat", "messages", "trust"),

@@ -9,10 +9,7 @@ from datetime import UTC, datetime
 from holdfast import Message
 from holdfast.kinds import FIL
 from holdfast.learning.grounding import Observation, ReadObservations, read_observations
-from holdfast.learning.question import (
-    TranscriptPart,
-    split_messages,
-)
+from holdfast.learning.question import TranscriptPart, split_messages
 from holdfast.llm.json_answers import parse
 from holdfast.text.tokens import estimate_tokens
 

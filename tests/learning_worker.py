@@ -7,12 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast import Job, Learning, Memory, WorkResult
-from learning_scripts import (
-    Clock,
-    Model,
-    finds,
-    offers,
-)
+from learning_scripts import Clock, Model, finds, offers
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 EXTRACTED = "The sessions of the shop are kept in PostgreSQL."

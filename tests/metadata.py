@@ -8,7 +8,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 KEYS = ("lang", "stars", "tags", "who", "who.name", "who.age")
-OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")
 
 NUMBERS = st.one_of(
     st.integers(-3, 3),

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from pathlib import Path
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-import holdfast
 from holdfast import Memory
 from holdfast.types import Hit, Message, Role
+from programs import run, start
 
 START = datetime(2022, 7, 1, 9, tzinfo=UTC)
 WORDS = (
@@ -99,21 +95,4 @@ def forget(memory: Memory) -> None:
     memory._runtime._search = None
 
 
-def start_python(code: str, *arguments: str) -> subprocess.Popen[str]:
-    """Begin another process, which can import holdfast; its lines come through `stdout`."""
-    path = str(Path(holdfast.__file__).parents[1])
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def run_python(code: str, *arguments: str) -> str:
-    """Run code in another process to its end, and give what it printed."""
-    with start_python(code, *arguments) as process:
-        output, _ = process.communicate()
-    assert process.returncode == 0
-    return output
+start_python, run_python = start, run

@@ -43,18 +43,8 @@ def run_suite(
     """Run tests of an unpacked release with a plugin of ours, and count how many ended in which way."""
     given = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     path = os.pathsep.join(filter(None, [str(PLUGINS), given.get("PYTHONPATH")]))
-    python = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "coroutine_tests",
-        "-p",
-        plugin,
-    ]
+    plugins = ["-p", "no:cacheprovider", "-p", "coroutine_tests", "-p", plugin]
+    python = [sys.executable, "-m", "pytest", "-q", *plugins]
     done = subprocess.run(
         [*python, "-c", os.devnull, "--rootdir", str(folder), *options, *files],
         cwd=folder,
@@ -77,16 +67,8 @@ def run_suite(
 def _fetch(name: str, version: str, sha256: str, place: Path) -> Path:
     wanted = place / "wanted.txt"
     wanted.write_text(f"{name}=={version} --hash=sha256:{sha256}\n", "utf-8")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--retries",
-        "1",
-    ]
+    quiet = ["--quiet", "--disable-pip-version-check", "--retries", "1"]
+    pip = [sys.executable, "-m", "pip", "download", *quiet]
     which = ["--no-deps", "--no-binary", name, "--require-hashes", "--requirement", str(wanted)]
     done = subprocess.run([*pip, *which, "--dest", str(place)], capture_output=True, text=True, check=False)
     if done.returncode:

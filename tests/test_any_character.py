@@ -119,34 +119,17 @@ def copy() -> Iterator[Memory]:
         yield opened
 
 
-def journey(memory: Memory, copy: Memory, file: Path, messages: list[dict[str, object]]) -> None:
-    taken_through_everything(memory, stored(memory, messages), copy, file)
-
-
-FEW = settings(
-    max_examples=cases(4, 12),
+@settings(
+    max_examples=cases(4, 400),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-MANY = settings(FEW, max_examples=400)
-
-
-@FEW
 @example(HALVES)
 @given(st.lists(MESSAGES | PAYLOADS, min_size=1, max_size=4))
 def test_any_character_in_any_field_passes_through_everything(
     memory: Memory, copy: Memory, tmp_path: Path, messages: list[dict[str, object]]
 ) -> None:
-    journey(memory, copy, tmp_path / "export.jsonl", messages)
-
-
-@pytest.mark.soak
-@MANY
-@given(st.lists(MESSAGES | PAYLOADS, min_size=1, max_size=4))
-def test_many_characters_in_any_field_pass_through_everything(
-    memory: Memory, copy: Memory, tmp_path: Path, messages: list[dict[str, object]]
-) -> None:
-    journey(memory, copy, tmp_path / "export.jsonl", messages)
+    taken_through_everything(memory, stored(memory, messages), copy, tmp_path / "export.jsonl")
 
 
 def test_restored_rows_with_half_a_character_are_compacted(location: str, tmp_path: Path) -> None:

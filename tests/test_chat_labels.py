@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import TextIO
 import pytest
 
 from holdfast import ChatInfo, InvalidInput, Memory
-from holdfast.providers.null import NullMemory
 from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
+from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -47,43 +46,23 @@ def test_a_chat_is_created_when_its_first_message_is_stored(location: str) -> No
         assert (found.created, found.oldest.year) == (datetime(2026, 3, 1, tzinfo=UTC), 2020)
 
 
-def test_opening_stores_nothing_and_the_next_message_does(memory: Memory) -> None:
-    new = memory.chat("monday", channel="telegram")
-    assert memory.chats() == []
-    new.append([])
-    assert new.stats().info is None
-    new.append(role="user", content="hello")
-    again = memory.chat("monday", channel="email", meta={"a": 1})
-    assert info(memory, "monday").channel == "telegram"
-    again.append(role="user", content="hello again")
-    assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("email", {"a": 1})
-
-
-def test_a_handle_says_it_once(memory: Memory) -> None:
-    chat = memory.chat("monday", meta={"mood": "good"})
-    chat.append(role="user", content="one")
-    memory.chat("monday").rename(meta={"mood": "bad"})
-    chat.append(role="user", content="two")
-    assert info(memory, "monday").meta == {"mood": "bad"}
-
-
-def test_what_was_refused_is_said_with_the_next_message(memory: Memory) -> None:
-    chat = memory.chat("monday", channel="telegram")
+def test_opening_stores_nothing_and_the_next_message_says_it_once(memory: Memory) -> None:
+    new = memory.chat("monday", channel="telegram", meta={"mood": "good"})
     with pytest.raises(InvalidInput):
-        chat.append({"role": "nobody", "content": "x"})
-    assert chat.stats().info is None
-    chat.append(role="user", content="one")
-    assert info(memory, "monday").channel == "telegram"
-
-
-def test_a_message_that_was_there_brings_the_label_all_the_same(memory: Memory) -> None:
-    memory.chat("monday").append(role="user", content="one", id="m1")
-    memory.chat("monday", channel="telegram").append(role="user", content="one", id="m1")
-    assert info(memory, "monday").channel == "telegram"
+        new.append({"role": "nobody", "content": "x"})
+    new.append([])
+    assert (memory.chats(), new.stats().info) == ([], None)
+    new.append(role="user", content="hello", id="m1")
+    assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("telegram", {"mood": "good"})
+    memory.chat("monday", channel="email").append(role="user", content="hello", id="m1")
+    new.append(role="user", content="hello again")
+    assert info(memory, "monday").channel == "email"
 
 
 def test_metadata_is_merged_by_key_and_none_takes_away(memory: Memory) -> None:
-    chat = memory.chat("monday", channel="telegram", meta={"a": 1, "b": {"x": 1}, "gone": None})
+    meta: dict[str, object] = {"a": 1, "b": {"x": 1}, "gone": None}
+    chat = memory.chat("monday", channel="telegram", meta=meta)
+    meta["a"] = "what is given is copied"
     chat.append(role="user", content="one")
     assert info(memory, "monday").meta == {"a": 1, "b": {"x": 1}}
     chat.rename(meta={"b": {"y": 2}, "a": None, "c": False})
@@ -93,14 +72,6 @@ def test_metadata_is_merged_by_key_and_none_takes_away(memory: Memory) -> None:
     )
     chat.rename(channel="")
     assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("", {"b": {"y": 2}, "c": False})
-
-
-def test_what_is_given_is_copied(memory: Memory) -> None:
-    meta: dict[str, object] = {"tags": ["a"]}
-    chat = memory.chat("monday", meta=meta)
-    meta["tags"] = ["b"]
-    chat.append(role="user", content="one")
-    assert info(memory, "monday").meta == {"tags": ["a"]}
 
 
 def test_chats_of_one_channel(memory: Memory) -> None:
@@ -115,22 +86,20 @@ def test_chats_of_one_channel(memory: Memory) -> None:
     assert memory.scoped(user="bob", tenant="acme").chats(channel="telegram") == []
 
 
-@pytest.mark.parametrize("meta", [[], "x", 3, {"a": {1}}, {"a": NOON}, {1: "x"}, {"a": (1,)}])
-def test_metadata_is_a_json_object(memory: Memory, meta: object) -> None:
+@each("meta", [[], "x", 3, {"a": {1}}, {"a": NOON}, {1: "x"}, {"a": (1,)}])
+def test_metadata_is_a_json_object(quick: Memory, meta: object) -> None:
     with pytest.raises(InvalidInput):
-        memory.chat("monday", meta=meta)  # type: ignore[arg-type]  # the wrong type is the case
-    memory.chat("monday").append(role="user", content="one")
+        quick.chat("monday", meta=meta)  # type: ignore[arg-type]  # the wrong type is the case
+    quick.chat("monday").append(role="user", content="one")
     with pytest.raises(InvalidInput):
-        memory.chat("monday").rename(meta=meta)  # type: ignore[arg-type]  # as above
-    assert info(memory, "monday").meta == {}
+        quick.chat("monday").rename(meta=meta)  # type: ignore[arg-type]  # as above
+    assert info(quick, "monday").meta == {}
 
 
-@pytest.mark.parametrize(
-    "channel", [" ", "a\nb", 3, "x" * 513, "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"]
-)
-def test_a_channel_is_a_name_that_may_be_shown(memory: Memory, channel: str) -> None:
+@each("channel", [" ", "a\nb", 3, "x" * 513, "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"])
+def test_a_channel_is_a_name_that_may_be_shown(quick: Memory, channel: str) -> None:
     with pytest.raises(InvalidInput):
-        memory.chat("monday", channel=channel)
+        quick.chat("monday", channel=channel)
 
 
 def test_nothing_is_said_of_a_chat_that_is_not_there(memory: Memory) -> None:
@@ -140,22 +109,15 @@ def test_nothing_is_said_of_a_chat_that_is_not_there(memory: Memory) -> None:
         memory.chat("monday").rename()
 
 
-def test_labels_are_sealed_and_survive_other_changes(memory: Memory) -> None:
-    chat = memory.chat("monday", channel="telegram", meta={"a": 1})
-    chat.append([{"role": "user", "content": "one"}, {"role": "user", "content": "two"}])
-    chat.rename("Another")
-    chat.archive()
-    memory.erase(chat="monday", messages=(1, 1))
-    assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("telegram", {"a": 1})
-    assert memory.verify().ok
-
-
-def test_metadata_is_erased_with_the_chat(location: str) -> None:
+def test_labels_survive_other_changes_and_are_erased_with_the_chat(location: str) -> None:
     with Memory(location, user="ada") as memory:
-        memory.chat("monday", channel="quokka-line", meta={"note": "wombat-secret"}).append(
-            role="user", content="one"
-        )
-        memory.chat("tuesday").append(role="user", content="two")
+        chat = memory.chat("monday", channel="quokka-line", meta={"note": "wombat-secret"})
+        chat.append([{"role": "user", "content": text} for text in ("one", "two")])
+        chat.rename("Another")
+        chat.archive()
+        memory.erase(chat="monday", messages=(1, 1))
+        assert info(memory, "monday").meta == {"note": "wombat-secret"}
+        assert memory.verify().ok
         memory.erase(chat="monday")
         assert memory.chat("monday").stats().info is None
         memory.chat("monday").append(role="user", content="anew")
@@ -163,25 +125,6 @@ def test_metadata_is_erased_with_the_chat(location: str) -> None:
     for path in Path(location).parent.glob("*") if "://" not in location and location != ":memory:" else ():
         assert b"wombat" not in path.read_bytes()
         assert b"quokka" not in path.read_bytes()
-
-
-def test_an_awaited_chat_has_it_too() -> None:
-    async def main() -> None:
-        async with Memory(":memory:", user="ada").aio as memory:
-            chat = memory.chat("monday", channel="telegram", meta={"a": 1})
-            assert (await chat.stats()).info is None
-            await chat.append(role="user", content="hello")
-            await chat.rename(meta={"b": 2})
-            assert await memory.chats(channel="telegram") == [(await chat.stats()).info]
-
-    asyncio.run(main())
-
-
-def test_a_memory_that_keeps_nothing_takes_it_too() -> None:
-    chat = NullMemory().chat("monday", channel="telegram", meta={"a": 1})
-    chat.append(role="user", content="hello")
-    chat.rename(channel="email")
-    assert chat.stats().info is None
 
 
 @pytest.mark.parametrize("export", [export_chats, export_everything])

@@ -46,10 +46,6 @@ def run(source: str, names: dict[str, object]) -> None:
     asyncio.run(main())
 
 
-def test_the_readme_has_at_most_150_lines() -> None:
-    assert len(README.splitlines()) <= 150
-
-
 def test_the_program_of_the_readme_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,19 +63,6 @@ def test_the_program_of_the_readme_prints_what_it_says(
         assert memory.verify().ok
 
 
-def test_the_program_of_the_readme_can_be_pasted_into_a_plain_python(tmp_path: Path) -> None:
-    shell = subprocess.run(
-        [sys.executable, "-i", "-q"],
-        input="\n".join(blocks("README.md")),
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
-    assert "I'm training for the Berlin marathon." in shell.stdout
-    assert "Error" not in shell.stderr
-
-
 HOW_TOS = sorted(
     path.relative_to(ROOT).as_posix()
     for path in ROOT.glob("docs/*.md")
@@ -87,10 +70,6 @@ HOW_TOS = sorted(
 )
 # The pages of frameworks that cannot be installed beside the others, with the module of each.
 APART = {"docs/crewai.md": "crewai", "docs/strands.md": "strands"}
-
-
-def test_there_are_how_tos() -> None:
-    assert {"docs/knowledge.md", "docs/compaction.md", "docs/learning.md"} <= set(HOW_TOS)
 
 
 @pytest.mark.slow
@@ -107,8 +86,10 @@ def test_a_how_to_runs_as_written(name: str, tmp_path: Path, monkeypatch: pytest
     for value in names.values():
         if isinstance(value, holdfast.Memory):
             value.close()
-    with holdfast.Memory("agent.db", user="ada") as memory:
+    with holdfast.Memory("agent.db", user="ada", agent="coach") as memory:
         assert memory.verify().ok
+        if name == "docs/learning.md":
+            assert {record.kind for record in memory.records()} >= {"episode", "finding"}
 
 
 def test_the_tutorial_can_be_pasted_into_a_shell(
@@ -120,14 +101,6 @@ def test_the_tutorial_can_be_pasted_into_a_shell(
     for line in pasted.splitlines():
         shell.push(line)
     assert capsys.readouterr().err == ""
-
-
-def test_what_the_how_to_about_learning_promises_is_learned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    test_a_how_to_runs_as_written("docs/learning.md", tmp_path, monkeypatch)
-    with holdfast.Memory("agent.db", user="ada", agent="coach") as memory:
-        assert {record.kind for record in memory.records()} >= {"episode", "finding"}
 
 
 def test_the_commands_that_the_documents_name_are_there() -> None:
@@ -160,19 +133,6 @@ def test_make_lists_its_targets_and_among_them_those_that_the_documents_name() -
         for name in re.findall(r"^make ([a-z]+)|`make ([a-z]+)", text, re.MULTILINE)
     }
     assert {"demo", "test", "bench", "dist"} <= set(map("".join, named)) <= set(listed)
-
-
-def test_a_commit_is_checked_with_what_make_check_runs() -> None:
-    hooks = re.findall(r"entry: \.venv/bin/(.*)", (ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert len(hooks) == 3
-    assert [
-        hook for hook in hooks if not re.search(rf"^\t\$\(BIN\)/{hook}(?: \.)?$", makefile, re.MULTILINE)
-    ] == []
-
-
-def test_how_to_contribute_fits_a_page() -> None:
-    assert len((ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines()) <= 60
 
 
 def test_files_that_the_documents_name_exist() -> None:
@@ -220,6 +180,7 @@ def test_relative_links_lead_somewhere() -> None:
     assert dead == []
 
 
-def test_the_readme_links_to_every_manual() -> None:
+def test_the_readme_is_short_and_links_to_every_manual() -> None:
+    assert len(README.splitlines()) <= 150
     linked = set(re.findall(r"\]\((docs/[a-z-]+\.md)", README))
     assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")} <= linked

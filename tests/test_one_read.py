@@ -127,13 +127,6 @@ def test_what_is_said_during_a_prompt_is_not_recalled_by_it(
         newest = prompt.window.messages[-1].seq
         assert newest in {length, length + 2}
         assert all(hit.seq < prompt.window.messages[0].seq for hit in prompt.hits if hit.source == "message")
-
-
-def test_verifying_beside_a_writer_finds_nothing_wrong(
-    full_chat: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other, chat = full_chat
-    for place in range(1, 9):
         with between(chat, place, lambda: talk(other.chat("monday"), 2), monkeypatch):
             assert memory_of(chat).verify().problems == ()
 

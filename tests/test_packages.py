@@ -17,26 +17,15 @@ LIBRARY = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
 APPLICATION = tomllib.loads((CHECKOUT / "cli" / "pyproject.toml").read_text("utf-8"))
 
 
-def test_a_wheel_has_its_package_and_nothing_beside_it() -> None:
+def test_a_wheel_has_its_package_a_version_and_what_it_needs() -> None:
     packages = [of["tool"]["hatch"]["build"]["targets"]["wheel"] for of in (LIBRARY, APPLICATION)]
     assert packages == [{"packages": ["src/holdfast"]}, {"packages": ["src/holdfast_cli"]}]
-    assert (ROOT / "py.typed").exists()
-    assert (CLI / "py.typed").exists()
-
-
-def test_both_wheels_have_one_version() -> None:
-    version = holdfast.__version__
-    assert version.count(".") == 2
+    assert [(package / "py.typed").exists() for package in (ROOT, CLI)] == [True, True]
+    version, project = holdfast.__version__, LIBRARY["project"]
     assert APPLICATION["project"]["version"] == version
     assert f"holdfast=={version}" in APPLICATION["project"]["dependencies"]
-    assert LIBRARY["project"]["optional-dependencies"]["cli"] == [f"holdfast-cli=={version}"]
-
-
-def test_the_library_needs_two_packages() -> None:
-    assert [needed.partition(">")[0] for needed in LIBRARY["project"]["dependencies"]] == [
-        "numpy",
-        "PyStemmer",
-    ]
+    assert project["optional-dependencies"]["cli"] == [f"holdfast-cli=={version}"]
+    assert [needed.partition(">")[0] for needed in project["dependencies"]] == ["numpy", "PyStemmer"]
 
 
 def test_without_the_command_line_python_says_how_to_install_it(tmp_path: Path) -> None:

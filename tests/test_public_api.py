@@ -9,34 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import holdfast
-from holdfast.aio import (
-    AsyncChat,
-    AsyncGrants,
-    AsyncLearner,
-    AsyncMemory,
-    AsyncQuarantine,
-    AsyncRun,
-    AsyncScratchpad,
-    AsyncView,
-)
-from holdfast.learning.service import Learner
-from holdfast.records.grants import Grants
+from handles import FACETS, TWINS
+from holdfast.aio import AsyncChat, AsyncMemory
 from holdfast.records.options import NewRecord
-from holdfast.records.quarantine import Quarantine
 from tables import each
 
 SNAPSHOT = Path(__file__).parent / "data" / "public_api.txt"
-FACETS: list[type] = [Learner, Quarantine, Grants]
-AWAITED: list[type] = [
-    AsyncMemory,
-    AsyncChat,
-    AsyncRun,
-    AsyncView,
-    AsyncLearner,
-    AsyncQuarantine,
-    AsyncGrants,
-    AsyncScratchpad,
-]
+AWAITED = tuple(TWINS.values())
 OPTIONS: list[type] = [NewRecord]
 EXPORTED: list[type] = [
     value for name in holdfast.__all__ if isinstance(value := getattr(holdfast, name), type)

@@ -10,7 +10,8 @@ from threading import Barrier
 import pytest
 
 from holdfast import Chat, Conflict, Denied, InvalidInput, Memory, Record, Run
-from programs import run_together, start
+from programs import start
+from tables import each
 
 
 def texts(records: list[Record]) -> list[str]:
@@ -38,24 +39,18 @@ def test_notes_and_pad_are_in_every_prompt_of_the_run(memory: Memory) -> None:
     assert system(chat) == ""
 
 
-def test_notes_are_shown_by_priority_then_age(memory: Memory) -> None:
+def test_notes_are_shown_by_priority_then_age_and_changed_by_the_run(memory: Memory) -> None:
     with memory.chat("monday").run() as run:
         for text, priority in (("b", 5), ("c", 1), ("a", 10), ("b2", 5)):
             run.remember(text, priority=priority)
         assert texts(run.notes()) == ["a", "b", "b2", "c"]
         shown = [line[2:].split(" ")[0] for line in system(run).splitlines() if line.startswith("- ")]
         assert shown == ["a", "b", "b2", "c"]
-
-
-def test_a_note_can_be_changed_and_taken_back_by_the_run(memory: Memory) -> None:
-    with memory.chat("monday").run() as run:
-        flight = run.remember("the flight is at noon")
-        run.remember("the hotel is full")
-        assert run.replace("FLIGHT", "the flight is at one").id == flight.id
-        run.retract("hotel")
-        assert texts(run.notes()) == ["the flight is at one"]
+        assert run.replace("B2", "the flight").id == run.notes()[2].id
+        run.retract("flight")
+        assert texts(run.notes()) == ["a", "b", "c"]
         with pytest.raises(InvalidInput):
-            run.replace("hotel", "another")
+            run.replace("flight", "another")
 
 
 def test_a_run_note_does_not_move_the_frozen_part(memory: Memory) -> None:
@@ -82,11 +77,9 @@ def test_the_notes_of_a_run_have_a_cap_that_other_runs_do_not_share(memory: Memo
     assert len(memory.records(kind="note")) == 1
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"text": " "}, {"priority": 0}, {"priority": 11}, {"tags": [5]}, {"meta": 5}]
-)
-def test_a_note_that_cannot_be_kept_is_refused(memory: Memory, wrong: dict[str, object]) -> None:
-    with memory.chat("monday").run() as run:
+@each("wrong", [{"text": " "}, {"priority": 0}, {"priority": 11}, {"tags": [5]}, {"meta": 5}])
+def test_a_note_that_cannot_be_kept_is_refused(quick: Memory, wrong: dict[str, object]) -> None:
+    with quick.chat("monday").run() as run:
         with pytest.raises(InvalidInput):
             run.remember(**{"text": "noted", **wrong})  # type: ignore[arg-type]
         assert run.notes() == []
@@ -95,36 +88,13 @@ def test_a_note_that_cannot_be_kept_is_refused(memory: Memory, wrong: dict[str, 
 # Gone at its end
 
 
-def test_at_its_end_a_run_leaves_nothing(memory: Memory) -> None:
+def test_a_run_that_has_ended_leaves_nothing_and_takes_nothing(memory: Memory) -> None:
     chat = memory.chat("monday")
     with chat.run() as run:
         run.remember("noted")
         run.scratchpad.update({"step": "1", "temp:key": "value"})
-    assert (run.notes(), dict(run.scratchpad), system(run), system(chat)) == ([], {}, "", "")
-    assert memory.records() == []
-    assert memory.recall("noted") == []
-
-
-def test_a_block_that_raises_ends_its_run(memory: Memory) -> None:
-    chat = memory.chat("monday")
-
-    def work() -> None:
-        with chat.run("one") as run:
-            run.remember("noted")
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        work()
-    assert system(chat) == ""
-    with pytest.raises(Conflict, match="ended"):
-        chat.run("one")
-
-
-def test_nothing_is_written_to_a_run_that_has_ended(memory: Memory) -> None:
-    with memory.chat("monday").run() as run:
-        run.remember("noted")
-        run.scratchpad["step"] = "1"
-    version = memory.version()
+        run.end()
+        version = memory.version()
     for write in (
         lambda: run.remember("late"),
         lambda: run.replace("noted", "late"),
@@ -132,37 +102,22 @@ def test_nothing_is_written_to_a_run_that_has_ended(memory: Memory) -> None:
         lambda: run.scratchpad.update(step="2"),
         lambda: run.scratchpad.update({"temp:key": "2"}),
     ):
-        with pytest.raises(InvalidInput):
+        with pytest.raises(InvalidInput, match=r"ended.*chat\.run\(\)|noted"):
             write()
-    assert (memory.version(), run.notes(), dict(run.scratchpad)) == (version, [], {})
+    assert (run.notes(), dict(run.scratchpad), system(run), system(chat)) == ([], {}, "", "")
+    assert (memory.version(), memory.records(), memory.recall("noted")) == (version, [], [])
 
 
-def test_a_note_after_the_end_is_told_what_to_do(memory: Memory) -> None:
-    with memory.chat("monday").run() as run:
-        pass
-    with pytest.raises(InvalidInput, match=r"ended.*chat\.run\(\)"):
-        run.remember("late")
-    with pytest.raises(InvalidInput, match=r"ended.*chat\.run\(\)"):
-        run.scratchpad["step"] = "1"
-
-
-def test_ending_twice_is_harmless(memory: Memory) -> None:
-    with memory.chat("monday").run() as run:
-        run.remember("noted")
-        run.end()
-        run.end()
-        version = memory.version()
-    assert memory.version() == version
-
-
-def test_a_run_that_is_left_in_another_thread_ends_all_the_same(memory: Memory) -> None:
-    run = memory.chat("monday").run()
+def test_a_run_that_an_error_leaves_in_another_thread_ends_all_the_same(memory: Memory) -> None:
+    run = memory.chat("monday").run("one")
     with ThreadPoolExecutor(1) as one:
         one.submit(run.__enter__).result()
         one.submit(run.remember, "noted").result()
     with ThreadPoolExecutor(1) as other:
-        other.submit(run.__exit__, None, None, None).result()
+        other.submit(run.__exit__, ZeroDivisionError, ZeroDivisionError(), None).result()
     assert run.notes() == []
+    with pytest.raises(Conflict, match="ended"):
+        memory.chat("monday").run("one")
 
 
 def test_session_and_plan_notes_stay(memory: Memory) -> None:
@@ -233,34 +188,18 @@ def test_the_inner_of_two_runs_is_the_current_one_until_its_end(memory: Memory) 
         assert "inner note" not in system(chat)
 
 
-def test_a_sub_agent_with_a_chat_or_run_of_its_own_sees_nothing(memory: Memory) -> None:
+def test_a_sub_agent_with_a_chat_of_its_own_sees_nothing_and_hides_nothing(memory: Memory) -> None:
     chat, sub = memory.chat("monday"), memory.scoped(agent="sub").chat("sub")
     with chat.run() as run:
         run.remember("of the main agent")
         assert system(sub) == ""
         with sub.run() as own:
             own.remember("of the sub-agent")
-            assert "of the sub-agent" in system(sub)
-            assert "of the main agent" not in system(sub)
+            for shown, hidden in ((sub, chat), (chat, sub)):
+                name = {sub: "sub-agent", chat: "main agent"}
+                assert f"of the {name[shown]}" in system(shown)
+                assert f"of the {name[hidden]}" not in system(shown)
         assert system(memory.scoped(user="bob").chat("monday")) == "", "the same name, another user"
-
-
-def test_a_run_of_a_sub_agent_does_not_hide_that_of_the_main_agent(memory: Memory) -> None:
-    chat, sub = memory.chat("monday"), memory.chat("sub")
-    with chat.run() as run:
-        run.remember("of the main agent")
-        with sub.run() as own:
-            own.remember("of the sub-agent")
-            assert "of the main agent" in system(chat), "this block is within the run of this chat"
-            assert "of the sub-agent" not in system(chat)
-
-
-def test_another_thread_is_not_within_the_run(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    with chat.run() as run, ThreadPoolExecutor(1) as pool:
-        run.remember("noted")
-        assert pool.submit(system, chat).result() == ""
-        assert "noted" in pool.submit(system, run).result()
 
 
 def test_runs_in_threads_at_the_same_time_stay_apart(memory: Memory) -> None:
@@ -274,6 +213,8 @@ def test_runs_in_threads_at_the_same_time_stay_apart(memory: Memory) -> None:
             run.remember(f"note {number}")
             run.scratchpad["number"] = str(number)
             noted.wait(60)
+            with ThreadPoolExecutor(1) as another:
+                assert another.submit(system, chat).result() == "", "another thread is not within the run"
             return system(chat), texts(run.notes()), dict(run.scratchpad)
 
     with ThreadPoolExecutor(count) as pool:
@@ -285,25 +226,6 @@ def test_runs_in_threads_at_the_same_time_stay_apart(memory: Memory) -> None:
             ]
     assert memory.records() == []
     assert memory.verify().ok
-
-
-@pytest.mark.slow
-def test_runs_in_processes_at_the_same_time_stay_apart(shared_location: str) -> None:
-    script = """
-import sys
-from holdfast import Memory
-with Memory(sys.argv[1], user="ada") as memory:
-    chat = memory.chat("monday")
-    with chat.run() as run:
-        run.remember(f"note {sys.argv[2]}")
-        run.scratchpad["number"] = sys.argv[2]
-        print("noted", flush=True)
-        input()
-        print([line for line in chat.prompt().system.splitlines() if line.startswith("- ")])
-    print(run.notes(), dict(run.scratchpad), memory.records())
-"""
-    outputs = run_together(script, [(shared_location, number) for number in range(3)])
-    assert outputs == [f"['- note {n}', '- number = {n}']\n[] {{}} []\n" for n in range(3)]
 
 
 # Going on
@@ -354,10 +276,10 @@ def test_a_run_belongs_to_its_chat_and_its_user(memory: Memory) -> None:
     assert memory.scoped(user="bob").chat("monday").run("one").notes() == []
 
 
-@pytest.mark.parametrize("wrong", ["", " ", "a\nb", "x" * 600, 5])
-def test_an_id_that_cannot_name_a_run_is_refused(memory: Memory, wrong: object) -> None:
+@each("wrong", ["", " ", "a\nb", "x" * 600, 5])
+def test_an_id_that_cannot_name_a_run_is_refused(quick: Memory, wrong: object) -> None:
     with pytest.raises(InvalidInput):
-        memory.chat("monday").run(wrong)  # type: ignore[arg-type]
+        quick.chat("monday").run(wrong)  # type: ignore[arg-type]
 
 
 def test_orders_in_a_note_wait_for_the_user_and_end_with_the_run(memory: Memory) -> None:

@@ -6,18 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 from holdfast import Closed, InvalidInput, Memory, Scope
 from holdfast.providers.null import NullMemory
-from soak import cases
 from tables import each
 
-PARTS = st.text(st.sampled_from("ab/%25F2 é'\"\\;-_.:"), max_size=5).filter(
-    lambda part: not part or part.strip()
-)
-SPACES = st.tuples(PARTS, PARTS)
 TRICKY = [
     (("a/b", "c"), ("a", "b/c")),
     (("a", "b"), ("b", "a")),
@@ -40,18 +33,8 @@ TRICKY = [
 ]
 
 
-@given(SPACES, SPACES)
-@example(("a/b", "c"), ("a", "b/c"))
-@example(("a%2F", "c"), ("a/", "c"))
-def test_two_spaces_are_written_differently(one: tuple[str, str], other: tuple[str, str]) -> None:
-    assert (Scope(*one).space == Scope(*other).space) == (one == other)
-
-
-def test_the_agent_is_no_part_of_the_space() -> None:
+def test_the_agent_is_no_part_of_the_space_nor_the_user_of_what_all_share() -> None:
     assert Scope("acme", "ada", "coach").space == Scope("acme", "ada", "cook").space
-
-
-def test_the_shared_space_of_a_tenant_has_no_user() -> None:
     assert Scope("acme", "ada", "coach").shared == Scope("acme", "", "coach")
 
 
@@ -95,99 +78,43 @@ def test_a_chat_is_not_seen_from_another_space(
     ) == ([], [], 0)
 
 
-@settings(max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(SPACES, st.integers(1, 3), min_size=2, max_size=5))
-def test_each_space_has_its_own_chats(memory: Memory, lengths: dict[tuple[str, str], int]) -> None:
-    before = {
-        space: memory.scoped(tenant=space[0], user=space[1]).chat("monday").stats().messages
-        for space in lengths
-    }
-    for (tenant, user), length in lengths.items():
-        for _ in range(length):
-            memory.scoped(tenant=tenant, user=user).chat("monday").append(
-                role="user", content=f"of {tenant} and {user}"
-            )
-    for (tenant, user), length in lengths.items():
-        history = memory.scoped(tenant=tenant, user=user).chat("monday").history(length)
-        assert {message.content for message in history} == {f"of {tenant} and {user}"}
-        assert history[-1].seq == before[tenant, user] + length
-
-
-def test_the_same_message_id_in_two_spaces_is_two_messages(memory: Memory) -> None:
-    for user in ("ada", "bob"):
-        memory.scoped(user=user).chat("monday").append(role="user", content=f"by {user}", id="m1")
-    assert memory.scoped(user="bob").chat("monday").history()[0].content == "by bob"
-
-
-def test_the_same_message_id_in_two_chats_is_two_messages(memory: Memory) -> None:
-    for chat in ("monday", "tuesday"):
-        memory.chat(chat).append(role="user", content=chat, id="m1")
-    assert memory.chat("tuesday").history()[0].content == "tuesday"
-
-
-def test_a_call_in_one_chat_is_not_answered_in_another(memory: Memory) -> None:
-    memory.chat("monday").append(
-        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]}
-    )
-    assert (
-        memory.chat("tuesday").append({"role": "tool", "tool_call_id": "c1", "content": "42"}).answers == ()
-    )
-
-
-def test_a_call_of_one_user_is_not_answered_by_another(memory: Memory) -> None:
-    memory.chat("monday").append(
-        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]}
-    )
+def test_what_is_done_in_one_space_or_chat_touches_no_other(memory: Memory) -> None:
+    call = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]}
     answer = {"role": "tool", "tool_call_id": "c1", "content": "42"}
-    assert memory.scoped(user="bob").chat("monday").append(answer).answers == ()
+    chats = [memory.chat("monday"), memory.chat("tuesday"), memory.scoped(user="bob").chat("monday")]
+    for n, chat in enumerate(chats):
+        chat.append(role="user", content=f"hello {n}", id="m1")
+    chats[0].append(call)
+    assert [chat.append(answer).answers for chat in chats] == [("c1",), (), ()]
+    chats[0].rename("mine")
+    chats[0].archive()
+    assert [chat.history()[0].content for chat in chats] == ["hello 0", "hello 1", "hello 2"]
+    assert [(one.id, one.title) for one in memory.chats()] == [("tuesday", "hello 1")]
+    assert [(one.id, one.user, one.title, one.archived) for one in memory.chats(user="bob")] == [
+        ("monday", "bob", "hello 2", False)
+    ]
 
 
-def test_renaming_and_archiving_touch_one_space_only(memory: Memory) -> None:
-    for user in ("ada", "bob"):
-        memory.scoped(user=user).chat("monday").append(role="user", content="hello")
-    memory.chat("monday").rename("mine")
-    memory.chat("monday").archive()
-    assert [(info.title, info.archived) for info in memory.chats(user="bob")] == [("hello", False)]
-
-
-def test_another_users_chats_are_listed_on_request(memory: Memory) -> None:
-    memory.scoped(user="bob").chat("monday").append(role="user", content="hello")
-    assert [(info.id, info.user) for info in memory.chats(user="bob")] == [("monday", "bob")]
-
-
-def test_what_is_recalled_stays_within_the_space(memory: Memory) -> None:
-    memory.chat("monday").append(role="user", content="the Berlin marathon")
-    assert memory.scoped(user="bob").recall("Berlin marathon") == []
-
-
-def test_what_a_tenant_shares_is_recalled_by_its_users(memory: Memory) -> None:
+def test_what_a_tenant_shares_is_recalled_by_its_users_only(memory: Memory) -> None:
+    memory.chat("monday").append(role="user", content="the Berlin marathon of Ada")
     memory.scoped(user="").chat("news").append(role="user", content="the Berlin marathon")
-    assert [hit.chat for hit in memory.recall("Berlin marathon")] == ["news"]
-
-
-def test_what_a_tenant_shares_is_not_recalled_by_another_tenant(memory: Memory) -> None:
-    memory.scoped(user="").chat("news").append(role="user", content="the Berlin marathon")
+    assert {hit.chat for hit in memory.recall("Berlin marathon")} == {"news", "monday"}
+    assert [hit.chat for hit in memory.scoped(user="bob").recall("Berlin marathon")] == ["news"]
     assert memory.scoped(tenant="acme").recall("Berlin marathon") == []
 
 
 def test_a_handle_keeps_what_is_not_given_anew(memory: Memory) -> None:
     scoped = memory.scoped(tenant="acme", agent="coach").scoped(agent="cook")
     assert scoped.scope == Scope("acme", "ada", "cook")
-
-
-def test_a_handle_can_give_up_its_agent(memory: Memory) -> None:
-    assert memory.scoped(agent="coach").scoped(agent="").scope == Scope("", "ada", "")
-
-
-def test_a_handle_for_a_bad_scope_cannot_be_made(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="user"):
-        memory.scoped(user="a\nb")
+    assert scoped.scoped(agent="").scope == Scope("acme", "ada", "")
 
 
 def test_a_memory_for_a_bad_scope_makes_no_file(tmp_path: Any) -> None:
     with pytest.raises(InvalidInput, match="tenant"):
         Memory(tmp_path / "memory.db", tenant=" ")
     assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InvalidInput, match="user"), Memory(":memory:") as memory:
+        memory.scoped(user="a\nb")
 
 
 def test_closing_one_handle_closes_all(memory: Memory) -> None:

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Closed, Denied, InvalidInput, Memory, Scratchpad
-from programs import run, run_together
+from programs import run_together
 from soak import cases
+from tables import each
 
 
 @pytest.fixture(scope="module")
@@ -81,30 +82,28 @@ def test_a_pad_does_what_a_dict_does(
         assert list(pad.items()) == sorted(model.items())
 
 
-def test_an_item_can_be_popped(memory: Memory) -> None:
+def test_an_item_can_be_popped_and_a_pad_shows_what_is_on_it(memory: Memory) -> None:
     memory.scratchpad.update(a="1", b="2")
+    assert repr(memory.scratchpad) == "Scratchpad({'a': '1', 'b': '2'})"
     taken = {memory.scratchpad.popitem(), memory.scratchpad.popitem()}
     assert (taken, dict(memory.scratchpad)) == ({("a", "1"), ("b", "2")}, {})
     with pytest.raises(KeyError):
         memory.scratchpad.popitem()
 
 
-def test_a_pad_shows_what_is_on_it(memory: Memory) -> None:
-    memory.scratchpad["step"] = "2 of 3"
-    assert repr(memory.scratchpad) == "Scratchpad({'step': '2 of 3'})"
-
-
-@pytest.mark.parametrize(
-    "text", ["", " ", "a\nb\r\n\tc\u2028d\x85", "🏃‍♀️ é é 日本", "x" * 100_000, "'; DROP TABLE pads; --"]
+@each(
+    ("text", "kept"),
+    [
+        *((text, text) for text in ("", "a\nb\r\n\tc\u2028d\x85", "🏃‍♀️ é é 日本", "x" * 100_000)),
+        ("a\x00b\ud800c", "a\ufffdb\ufffdc"),
+    ],
 )
-def test_a_value_is_kept_as_it_is(memory: Memory, text: str) -> None:
-    memory.scratchpad["name"] = text
-    assert memory.scratchpad["name"] == text
+def test_a_value_is_kept_as_it_is_but_for_what_no_database_keeps(quick: Memory, text: str, kept: str) -> None:
+    quick.scratchpad["name"] = text
+    assert quick.scratchpad["name"] == kept
 
 
-@pytest.mark.parametrize(
-    "name", ["%", "_", "a%b", "\u00e9", "e\u0301", "日本", " a ", "Temp:x", "temp", "TEMP:y", "'\"\\"]
-)
+@pytest.mark.parametrize("name", ["%", "_", "\u00e9", "e\u0301", " a ", "Temp:x", "temp", "TEMP:y", "'\"\\"])
 def test_a_name_is_only_itself(memory: Memory, name: str) -> None:
     memory.scratchpad["other"] = "1"
     memory.scratchpad[name] = "2"
@@ -114,26 +113,18 @@ def test_a_name_is_only_itself(memory: Memory, name: str) -> None:
     assert dict(memory.scratchpad) == {"other": "1"}
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x00b", "\ud800", "x" * 513, 5, None, b"a"])
-def test_a_name_that_cannot_be_kept_is_refused(memory: Memory, name: object) -> None:
+@each(
+    ("name", "value"),
+    [
+        *((name, "value") for name in ("", "  ", "a\nb", "temp:a\nb", "a\x00b", "\ud800", "x" * 513, 5)),
+        *(("name", value) for value in (5, None, b"a", ["a"], {"a": 1}, "x" * 100_001)),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(quick: Memory, name: object, value: object) -> None:
+    quick.scratchpad["name"] = "before"
     with pytest.raises(InvalidInput):
-        memory.scratchpad[name] = "value"  # type: ignore[index]
-    with pytest.raises(InvalidInput):
-        memory.scratchpad[f"temp:{name}" if name == "a\nb" else name] = "value"  # type: ignore[index]
-    assert dict(memory.scratchpad) == {}
-
-
-@pytest.mark.parametrize("value", [5, None, b"a", ["a"], {"a": 1}, "x" * 100_001])
-def test_a_value_that_is_no_text_or_too_long_is_refused(memory: Memory, value: object) -> None:
-    memory.scratchpad["name"] = "before"
-    with pytest.raises(InvalidInput):
-        memory.scratchpad["name"] = value  # type: ignore[assignment]
-    assert dict(memory.scratchpad) == {"name": "before"}
-
-
-def test_what_no_database_keeps_becomes_a_visible_sign(memory: Memory) -> None:
-    memory.scratchpad["name"] = "a\x00b\ud800c"
-    assert memory.scratchpad["name"] == "a\ufffdb\ufffdc"
+        quick.scratchpad[name] = value  # type: ignore[index,assignment]  # that is what is tested
+    assert dict(quick.scratchpad) == {"name": "before"}
 
 
 # Finding
@@ -149,88 +140,47 @@ def test_names_are_listed_by_their_beginning(memory: Memory) -> None:
     assert memory.scratchpad.list("nothing") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("BERLIN", ["city"]),
-        ("ci", ["city"]),
-        ("CITY", ["city"]),
-        ("straße", ["street"]),
-        ("STRASSE", ["street"]),
-        ("münchen", ["Born in MÜNCHEN"]),
-        ("%", ["share"]),
-        ("_", []),
-        ("secret", ["temp:word"]),
-        ("", ["Born in MÜNCHEN", "city", "share", "street", "temp:word"]),
-        ("nothing", []),
-    ],
-)
-def test_search_looks_at_names_and_values_in_any_case(memory: Memory, text: str, found: list[str]) -> None:
-    memory.scratchpad.update(
-        {
-            "city": "Berlin",
-            "street": "Hauptstraße 1",
-            "Born in MÜNCHEN": "yes",
-            "share": "5 %",
-            "temp:word": "Secret",
-        }
-    )
-    assert list(memory.scratchpad.search(text)) == found
-    assert memory.scratchpad.search(text) == {name: memory.scratchpad[name] for name in found}
-
-
-def test_search_for_what_is_no_text_is_refused(memory: Memory) -> None:
+def test_search_looks_at_names_and_values_in_any_case(memory: Memory) -> None:
+    memory.scratchpad.update({"city": "Berlin", "street": "Hauptstraße 1", "Born in MÜNCHEN": "yes"})
+    memory.scratchpad.update({"share": "5 %", "temp:word": "Secret"})
+    for text, found in {
+        "BERLIN": ["city"],
+        "CI": ["city"],
+        "STRASSE": ["street"],
+        "münchen": ["Born in MÜNCHEN"],
+        "%": ["share"],
+        "_": [],
+        "secret": ["temp:word"],
+        "": ["Born in MÜNCHEN", "city", "share", "street", "temp:word"],
+    }.items():
+        assert list(memory.scratchpad.search(text)) == found
+        assert memory.scratchpad.search(text) == {name: memory.scratchpad[name] for name in found}
     with pytest.raises(InvalidInput):
-        memory.scratchpad.search(5)  # type: ignore[arg-type]
+        memory.scratchpad.search(5)  # type: ignore[arg-type]  # that is what is tested
 
 
 # Levels
 
 
-def test_user_chats_and_runs_have_pads_of_their_own(memory: Memory) -> None:
-    monday, tuesday = memory.chat("monday"), memory.chat("tuesday")
-    one, two = monday.run("one"), monday.run("two")
-    pads = [
-        memory.scratchpad,
-        monday.scratchpad,
-        tuesday.scratchpad,
-        one.scratchpad,
-        two.scratchpad,
-        tuesday.run("three").scratchpad,
-    ]
-    for number, pad in enumerate(pads):
-        pad["name"], pad["temp:name"] = f"value {number}", f"temporary {number}"
-    assert [(pad["name"], pad["temp:name"]) for pad in pads] == [
-        (f"value {n}", f"temporary {n}") for n in range(6)
-    ]
-    pads[1].clear()
-    assert [len(pad) for pad in pads] == [2, 0, 2, 2, 2, 2]
-    assert dict(memory.chat("monday").run("one").scratchpad) == dict(one.scratchpad), "by any handle"
+def levels(memory: Memory) -> list[Scratchpad]:
+    """List the scratchpads that a user has in three chats and runs."""
+    chats = [memory.chat(name) for name in ("monday", "tuesday")]
+    runs = [chats[0].run("one"), chats[0].run("two"), chats[1].run("three")]
+    return [memory.scratchpad, *(one.scratchpad for one in chats), *(one.scratchpad for one in runs)]
 
 
-def test_pads_of_users_and_tenants_are_apart(memory: Memory) -> None:
+def test_users_chats_and_runs_have_pads_of_their_own_and_agents_have_not(memory: Memory) -> None:
     others = [memory, memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")]
-    for number, other in enumerate(others):
-        for pad in (
-            other.scratchpad,
-            other.chat("monday").scratchpad,
-            other.chat("monday").run("run").scratchpad,
-        ):
-            assert dict(pad) == {}
-            pad["name"], pad["temp:name"] = f"value {number}", f"temporary {number}"
-    for number, other in enumerate(others):
-        for pad in (
-            other.scratchpad,
-            other.chat("monday").scratchpad,
-            other.chat("monday").run("run").scratchpad,
-        ):
-            assert dict(pad) == {"name": f"value {number}", "temp:name": f"temporary {number}"}
-            assert pad.search("value") == {"name": f"value {number}"}
-
-
-def test_agents_of_a_user_share_a_pad(memory: Memory) -> None:
-    memory.scoped(agent="coach").scratchpad["name"] = "value"
-    assert memory.scoped(agent="cook").scratchpad["name"] == "value"
+    pads = [pad for other in others for pad in levels(other)]
+    for number, pad in enumerate(pads):
+        assert dict(pad) == {}
+        pad["name"], pad["temp:name"] = f"value {number}", f"temporary {number}"
+    for number, pad in enumerate(pads):
+        assert dict(pad) == {"name": f"value {number}", "temp:name": f"temporary {number}"}
+        assert pad.search("value") == {"name": f"value {number}"}
+    assert list(map(dict, levels(memory.scoped(agent="cook")))) == list(map(dict, levels(memory)))
+    pads[1].clear()
+    assert [len(pad) for pad in levels(memory)] == [2, 0, 2, 2, 2, 2]
 
 
 def test_a_pad_is_no_part_of_what_is_known(memory: Memory) -> None:
@@ -242,22 +192,6 @@ def test_a_pad_is_no_part_of_what_is_known(memory: Memory) -> None:
 
 
 # What is kept, and what never is
-
-
-def test_a_value_is_durable_and_read_by_others(shared_location: str, reopen: Callable[[], Memory]) -> None:
-    memory = reopen()
-    memory.scratchpad["name"] = memory.chat("monday").scratchpad["name"] = "first"
-    script = """
-import sys
-from holdfast import Memory
-with Memory(sys.argv[1], user="ada") as memory:
-    print(dict(memory.scratchpad), dict(memory.chat("monday").scratchpad))
-    memory.scratchpad["name"] = "second"
-"""
-    assert run(script, shared_location) == "{'name': 'first'} {'name': 'first'}\n"
-    assert memory.scratchpad["name"] == "second"
-    memory.close()
-    assert dict(reopen().scratchpad) == {"name": "second"}
 
 
 @pytest.mark.slow
@@ -298,9 +232,7 @@ def test_temporary_values_are_in_no_byte_of_the_file(tmp_path: Path) -> None:
         assert dict(memory.scratchpad) == {"kept": "zqkeptqz"}
 
 
-def test_temporary_values_stay_within_their_memory(
-    shared_location: str, reopen: Callable[[], Memory]
-) -> None:
+def test_temporary_values_stay_within_their_memory(reopen: Callable[[], Memory]) -> None:
     one, other = reopen(), reopen()
     one.scratchpad["temp:key"] = "value"
     assert dict(other.scratchpad) == {}
@@ -308,38 +240,35 @@ def test_temporary_values_stay_within_their_memory(
 
 
 CREDENTIALS = [
-    "AKIA" + "Q3EGRGB2M4XPIX5T",
-    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n-----END PRIVATE KEY-----",
-    "postgresql://ada:correcthorse@db.example.com/app",
-    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    ("login", "AKIA" + "Q3EGRGB2M4XPIX5T"),
+    (
+        "login",
+        "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n-----END PRIVATE KEY-----",
+    ),
+    ("login", "postgresql://ada:correcthorse@db.example.com/app"),
+    ("password", "tr0ub4dor&3xyz!"),
 ]
 
 
-@pytest.mark.parametrize("secret", CREDENTIALS)
-def test_a_credential_is_refused_and_the_way_out_is_named(memory: Memory, secret: str) -> None:
-    memory.scratchpad["login"] = "before"
-    with pytest.raises(Denied, match="temp:login") as raised:
-        memory.scratchpad["login"] = secret
+@each(("name", "secret"), CREDENTIALS)
+def test_a_credential_is_refused_and_the_way_out_is_named(quick: Memory, name: str, secret: str) -> None:
+    pad = quick.chat("monday").scratchpad
+    pad[name] = "before"
+    with pytest.raises(Denied, match=f"temp:{name}") as raised:
+        pad.update({"harmless": "yes", name: secret})
     assert secret not in str(raised.value)
-    assert memory.scratchpad["login"] == "before"
-    memory.scratchpad["temp:login"] = secret
-    assert memory.scratchpad["temp:login"] == secret
+    assert pad[name] == "before"
+    pad[f"temp:{name}"] = secret
+    assert pad[f"temp:{name}"] == secret
 
 
-def test_a_credential_is_known_by_the_name_it_stands_under(memory: Memory) -> None:
-    with pytest.raises(Denied):
-        memory.scratchpad["password"] = "tr0ub4dor&3xyz!"
-    with pytest.raises(Denied):
-        memory.chat("monday").scratchpad.update({"harmless": "yes", "note": CREDENTIALS[0]})
-
-
-@pytest.mark.parametrize(
+@each(
     "text",
-    ["the password is in the vault", "use a bearer token", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ada@home"],
+    ["the password is in the vault", "use a bearer token", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ada"],
 )
-def test_prose_about_credentials_is_kept(memory: Memory, text: str) -> None:
-    memory.scratchpad["how"] = text
-    assert memory.scratchpad["how"] == text
+def test_prose_about_credentials_is_kept(quick: Memory, text: str) -> None:
+    quick.scratchpad["how"] = text
+    assert quick.scratchpad["how"] == text
 
 
 def test_a_pad_of_a_closed_memory_says_so(location: str) -> None:

@@ -4,13 +4,59 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast import ChatInfo, Memory, Message
 from holdfast_cli.formats.import_items import ImportedMessage, Item, Skip
+from holdfast_cli.formats.import_report import ImportReport
+from holdfast_cli.formats.importing import import_paths
 from holdfast_cli.formats.sources import FORMATS, Format, SourceFile, sources
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an import of some paths into a memory of their own has stored, and its report."""
+
+    report: ImportReport
+    chats: dict[str, ChatInfo]
+    messages: list[tuple[str, Message]]
+    """Each with its chat, of one chat after the other."""
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """The role and content of each message."""
+        return [(message.role, message.content) for _, message in self.messages]
+
+    @property
+    def contents(self) -> list[str]:
+        return [message.content for _, message in self.messages]
+
+    @property
+    def ids(self) -> list[str]:
+        return [message.id for _, message in self.messages]
+
+    @property
+    def by_chat(self) -> dict[str, list[str]]:
+        return {chat: [one.content for name, one in self.messages if name == chat] for chat in self.chats}
+
+    @property
+    def left(self) -> list[tuple[int, str]]:
+        """What was left out: its line, and why."""
+        return sorted((line, one.reason) for one in self.report.skipped for line in one.lines)
+
+
+def take(*paths: Path) -> Taken:
+    """Import paths into a new memory, in which all must be proven then."""
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, paths if len(paths) > 1 else paths[0])
+        assert memory.verify().ok
+        chats = {chat.id: chat for chat in reversed(memory.chats(archived=None, limit=None))}
+        said = [(chat, message) for chat in chats for message in memory.chat(chat).history()]
+    return Taken(report, chats, said)
 
 
 def write_lines(path: Path, values: Iterable[object]) -> Path:

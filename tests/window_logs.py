@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
+from typing import cast
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -39,13 +40,7 @@ def make(events: Sequence[Event]) -> list[Message]:
             answers = tuple(identity for identity in ids if identity in called)
             log.append(Message("tool", "r", call_id=ids[0], answers=answers, seq=seq, tokens=tokens))
         else:
-            roles: dict[str, Role] = {
-                "user": "user",
-                "assistant": "assistant",
-                "system": "system",
-                "tool": "tool",
-            }
-            log.append(Message(roles[kind], kind, seq=seq, tokens=tokens))
+            log.append(Message(cast("Role", kind), kind, seq=seq, tokens=tokens))
     return log
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +32,8 @@ AS_AT_A_TERMINAL = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "from holdfast_cli.commands import main; main()"
 )
+# Calls and arguments of the library, for which commands name commands and options.
+PYTHON = re.compile(r"\w\([^)]*\)|\bmemory\.(?!db)\w|\w=(?:[\s,.;'…]|$)")
 # What must not reach a terminal.
 FORBIDDEN = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160), 0x202E)}
 
@@ -85,9 +91,10 @@ class Cli:
         return json.loads(result.stdout)
 
     def complaint(self, *words: str | Path, code: int = 1) -> str:
-        """Run a command that fails, and return what it says; nothing of that is on stdout."""
+        """Run a command that fails; return what it says, on stderr only and without calls of Python."""
         result = self.run(*words, code=code)
         assert result.stdout == ""
+        assert not PYTHON.search(result.stderr)
         return result.stderr
 
     def process(self, *words: str | Path, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
@@ -103,6 +110,16 @@ class Cli:
         )
 
 
+def with_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Name a database that is not there yet."""
+    return Cli(tmp_path, monkeypatch).with_database()
+
+
+def with_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Have a database of the demo's conversations."""
+    return Cli(tmp_path, monkeypatch).with_sample()
+
+
 @cache
 def _sample() -> bytes:
     with TemporaryDirectory() as folder, sessions() as path:
@@ -113,6 +130,58 @@ def _sample() -> bytes:
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": PACKAGES, "PYTHONWARNINGS": "error"}
+
+
+@contextmanager
+def running(*words: str | Path, program: str = AS_AT_A_TERMINAL) -> Iterator[subprocess.Popen[str]]:
+    """Run a command until the block ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def lines_until(process: subprocess.Popen[str], *wanted: str) -> list[str]:
+    """Read what a command prints until all that is wanted was in some line."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if all(any(one in line for line in lines) for one in wanted):
+            return lines
+    pytest.fail(f"{wanted!r} are not in {lines}")
+
+
+def at_terminal(*words: str | Path, reply: str | None = None) -> tuple[int, str, str]:
+    """Run a command and answer its question; return its exit code, stdout, and what the terminal shows."""
+    terminal, its_end = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "holdfast", *words],
+        stdin=its_end,
+        stdout=subprocess.PIPE,
+        stderr=its_end,
+        env={**environment(), "TERM": "xterm" if reply is None else "dumb", "COLUMNS": "100"},
+        text=True,
+    ) as process:
+        os.close(its_end)
+        shown = b""
+        with suppress(OSError):  # which is how a terminal ends
+            while part := os.read(terminal, 10_000):
+                shown += part
+                if reply is not None and b"[y/N]" in shown:
+                    os.write(terminal, f"{reply}\n".encode())
+                    reply = None
+        assert process.stdout is not None
+        stdout = process.stdout.read()
+    os.close(terminal)
+    return process.returncode, stdout, " ".join(shown.decode().split())
 
 
 def usage(complaint: str) -> str:

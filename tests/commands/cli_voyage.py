@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 import pytest
 from cli_runs import Cli
 
-from holdfast import Memory
-from holdfast.chat import Chat
+from holdfast import Chat, Memory
 
 BEGIN = datetime(2026, 5, 1, 8, tzinfo=UTC)
 TOPICS = ("the harbour", "a ferry", "the lighthouse", "our compass", "the anchor", "a storm", "the crew")
@@ -54,3 +54,30 @@ def compacted(cli: Cli) -> dict[str, Any]:
     answer: dict[str, Any] = cli.json("compact", "voyage", "--full", "--budget", "800")
     assert answer["nodes"]
     return answer
+
+
+def walk(cli: Cli, identity: str, tokens: int) -> Iterator[dict[str, Any]]:
+    cursor: tuple[str, ...] = ()
+    while True:
+        part = cli.json("expand", identity, "--max-tokens", str(tokens), *cursor)
+        yield part
+        if not part["truncated"]:
+            break
+        cursor = ("--cursor", part["cursor"])
+
+
+def reached(cli: Cli, identity: str, tokens: int) -> Iterator[int]:
+    """Walk down from a summary to the messages."""
+    for part in walk(cli, identity, tokens):
+        for child in part["children"]:
+            yield from reached(cli, child["id"], tokens)
+        yield from (message["seq"] for message in part["messages"])
+
+
+def assert_all_is_reached(cli: Cli, chat: str, tokens: int) -> None:
+    answer = cli.json("tree", chat)
+    frontier = sorted(
+        (one for one in answer["summaries"] if not one["parent"]), key=lambda one: int(one["first"])
+    )
+    seen = [seq for one in frontier for seq in reached(cli, one["id"], tokens)]
+    assert seen == list(range(1, answer["unsummarised"]["first"]))

@@ -1,6 +1,9 @@
+"""What a command says where there is no database, where it may not write, and when it is used wrongly."""
+
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sqlite3
 import subprocess
@@ -10,58 +13,50 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli, environment, usage
-from typer.main import get_command
+from cli_runs import Cli, environment, usage, with_database, with_sample
 from typer.testing import CliRunner
 
 import holdfast
 import holdfast_cli.commands
 from holdfast import Memory
-from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.parameters import PARAMETERS
+from tables import each
 
-READERS = [
-    ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"),
-    ("verify",),
-    ("verify", "--repair"), ("records",), ("records", "x"), ("replace", "x", "y"), ("retract", "x"),
-    ("records", "profile"), ("records", "soul"),
-    ("records", "--kind", "constraint"), ("retract", "x", "--kind", "constraint"),
-    ("records", "--kind", "note", "--chat", "c"), ("scratchpad",), ("scratchpad", "x"),
-    ("scratchpad", "--remove", "x"),
-    ("changes",), ("changes", "--diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",),
-    ("quarantine", "--release", "x"),
-    ("erase", "--chat", "c"), ("compact", "c"), ("tree", "c"), ("expand", "x"), ("tree", "x"),
-    ("work",), ("work", "--dry-run"), ("learn", "jobs"), ("learn", "jobs", "--retry", "x"),
-    ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
-    ("learn", "usage"),
-]  # fmt: skip
+cli, sample = pytest.fixture(with_database), pytest.fixture(with_sample)
+
+READING = (
+    "export, export --all, chats, show c, recall x, window c, stats, stats c, verify, verify --repair, "
+    "backup copy.db, tree c, tree x, expand x, compact c, records, records x, replace x y, retract x, "
+    "records profile, records soul, records --kind constraint, retract x --kind constraint, "
+    "records --kind note --chat c, scratchpad, scratchpad x, scratchpad --remove x, changes, "
+    "changes --diff 1..2, undo, rollback fact 1, quarantine, quarantine --release x, erase --chat c --yes, "
+    "work, work --watch, work --dry-run, learn jobs, learn jobs --retry x, chats end c, "
+    "learn extract --chat c, learn episodes, learn usage, learn reflect --llm x:y, "
+    "learn consolidate --llm x:y, learn relearn --llm x:y"
+).split(", ")
 
 
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    return Cli(tmp_path, monkeypatch).with_database()
-
-
-@pytest.mark.parametrize("words", READERS)
-@pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_who_only_reads_makes_no_database(cli: Cli, words: tuple[str, ...], flags: tuple[str, ...]) -> None:
-    complaint = cli.complaint(*words, *flags)
-    assert complaint.startswith(f"Error: There is no database at {cli.db}.\n→ ")
-    assert "`holdfast import PATH…`" in complaint
-    assert "`holdfast demo`" in complaint
-    assert not cli.db.exists()
+@each("words", [tuple(line.split()) for line in READING])
+def test_who_stores_nothing_new_makes_no_database(cli: Cli, words: tuple[str, ...]) -> None:
+    before = sorted(cli.folder.rglob("*"))
+    for flags in ((), ("--json",)):
+        complaint = cli.complaint(*words, *flags)
+        assert complaint.startswith(f"Error: There is no database at {cli.db}.\n→ ")
+        assert "`holdfast import PATH…`" in complaint
+        assert "`holdfast demo`" in complaint
+    with cli.monkeypatch.context() as elsewhere:
+        elsewhere.delenv("HOLDFAST_DB")
+        cli.complaint(*words)
+        cli.complaint(*words, "--db", cli.folder / "no" / "memory.db")
+    assert sorted(cli.folder.rglob("*")) == before
     cli.db.touch()
-    assert "There is no database" in cli.complaint(*words, *flags)
+    assert "There is no database" in cli.complaint(*words)
     assert cli.db.stat().st_size == 0
-
-
-@pytest.mark.parametrize("words", READERS)
-def test_a_file_that_is_no_database(cli: Cli, words: tuple[str, ...]) -> None:
     cli.db.write_text("Dear diary, " * 100)
     complaint = cli.complaint(*words)
     assert "is not a Holdfast database" in complaint
     assert "→ Check the path" in complaint
-    assert cli.db.read_text().startswith("Dear diary")
+    assert cli.db.read_text() == "Dear diary, " * 100
+    cli.db.unlink()
 
 
 def test_a_database_of_the_future(cli: Cli) -> None:
@@ -73,41 +68,88 @@ def test_a_database_of_the_future(cli: Cli) -> None:
     assert "→ Upgrade the package" in cli.complaint("chats")
 
 
-def test_an_unknown_kind_of_database(cli: Cli, tmp_path: Path) -> None:
-    assert "Unsupported database mysql://" in cli.complaint("chats", "--db", "mysql://host/db")
-    assert "cannot be opened" in cli.complaint("chats", "--db", tmp_path)
-    assert "a control character" in cli.complaint("chats", "--db", "postgresql://h/d", "--user", "a\x1bb")
+@each(
+    ("place", "told"),
+    [
+        ("mysql://host/db", "Unsupported database mysql://"),
+        ("", "cannot be opened"),
+        ("other.db", "There is no database at "),
+        ("~nobody-here/memory.db", "no database at ~nobody-here/memory.db"),  # a path like others
+    ],
+)
+def test_the_option_names_the_database(cli: Cli, place: str, told: str) -> None:
+    named = place if place.startswith(("mysql", "~")) else cli.folder / place
+    complaint = cli.complaint("chats", "--db", named)
+    assert told in complaint
+    assert str(cli.db) not in complaint
 
 
-def test_the_option_wins_over_the_environment(cli: Cli, tmp_path: Path) -> None:
-    other = tmp_path / "other.db"
-    assert str(other) in cli.complaint("chats", "--db", other)
+def test_the_environment_names_the_database(cli: Cli) -> None:
     cli.monkeypatch.setenv("HOLDFAST_DB", "~/mine.db")
     assert str(cli.home / "mine.db") in cli.complaint("chats")
 
 
 @pytest.mark.parametrize("how", ["not named", "named"])
-def test_the_folder_of_the_default_database_is_made(cli: Cli, how: str) -> None:
+def test_only_the_folder_of_the_default_database_is_made(cli: Cli, how: str) -> None:
     default = cli.home / "data" / "holdfast" / "memory.db"
     cli.monkeypatch.delenv("HOLDFAST_DB", raising=False)
     if how == "named":  # as the configuration of a client names it
         cli.monkeypatch.setenv("HOLDFAST_DB", str(default))
     cli.run("remember", "Grace likes tea.")
     assert default.exists()
-
-
-def test_no_other_folder_is_made(cli: Cli) -> None:
     cli.complaint("remember", "Grace likes tea.", "--db", cli.home / "mistyped" / "memory.db")
     assert not (cli.home / "mistyped").exists()
 
 
-def test_a_home_of_nobody_is_a_path_like_others(cli: Cli) -> None:
-    assert "no database at ~nobody-here/memory.db" in cli.complaint("chats", "--db", "~nobody-here/memory.db")
+WRONG = [
+    ("recall", "QUERY"),
+    ("recall x --role nobody", "none of system, developer, user, assistant, tool"),
+    ("recall x --source nowhere", "none of message, summary, record"),
+    ("recall x --valid-at now", "--valid-at"),
+    ("recall x --until 9999-12-31", "--until"),
+    ("recall x --limit -1", "--limit"),
+    ("window c --budget -1", "--budget"),
+    ("chats --nonsense", "--nonsense"),
+    ("chats --limit 1 rename c x", "--limit"),
+    ("nonsense", "nonsense"),
+    ("compact", "CHAT"),
+    ("compact voyage --llm x:y --prompt leaf", "is not like leaf=v1"),
+    ("expand", "ID"),
+    ("expand sum_x --max-tokens -1", "--max-tokens"),
+    ("remember", "TEXT"),
+    ("remember x --by nobody", "none of user, agent, tool"),
+    ("remember x --priority 11", "--priority"),
+    ("remember x --since soon", "--since"),
+    ("records --at soon", "neither a version nor a date"),
+    ("rollback profile soon", "VERSION"),
+    ("scratchpad a --search b", "one thing at a time"),
+    ("quarantine --discard a --release b", "not both"),
+    ("learn reflect", "--llm"),
+    ("learn jobs --status lost", "none of open, running, done, failed"),
+    ("learn jobs --status open --retry x", "not both at once"),
+    ("work --watch --limit 1", "until an interrupt"),
+    ("work --prompt session", "is not like session=v2"),
+    *((f"pause --for={value}", "no time") for value in ("", "0h", "2", "2w", "-1h", "99999d", "h")),
+    *((f"learn usage --since={value}", "is not a time: write") for value in ("", "soon", "7w", "99999d")),
+    *((f"erase --chat c --messages={value}", "--messages") for value in ("x", "-3", "1-2-3", "3–7", "7-3")),
+    *(
+        (f"learn extract --chat c --messages={value}", "is not a message or range")
+        for value in ("a-b", "99-3", "0", "3-", f"1-{10**30}")
+    ),
+]
 
 
-@pytest.mark.parametrize("option", [("--port", "99"), ("--host", "::1"), ("--remote",)])
+@each(("line", "told"), WRONG)
+def test_wrong_options_are_usage_errors(sample: Cli, line: str, told: str) -> None:
+    assert told in usage(sample.complaint(*line.split(), code=2))
+
+
+@each("option", [("--port", "99"), ("--host", "::1"), ("--remote",)])
 def test_options_of_http_need_it(cli: Cli, option: tuple[str, ...]) -> None:
     assert "Pass --http as well" in cli.complaint("mcp", *option)
+
+
+# Options and help
 
 
 def test_version_and_help(cli: Cli) -> None:
@@ -121,59 +163,32 @@ def test_version_and_help(cli: Cli) -> None:
     assert places == sorted(places)
     for name in set(names) - {"learn", "salvage"}:
         told = cli.text(name, "--help")
-        for option in ("--db", "--tenant", "--user", "--agent", "--json"):
-            assert option in told
+        assert all(option in told for option in ("--db", "--tenant", "--user", "--agent", "--json"))
 
 
-def test_options_of_a_group_are_those_of_its_commands(cli: Cli) -> None:
-    cli.with_sample()
-    sample = cli.json("chats", "--agent", "coach", "--limit", "1")["chats"]
-    assert len(sample) == 1
-    assert cli.json("learn", "--db", cli.db, "episodes") == cli.json("learn", "episodes", "--db", cli.db)
-    assert json.loads(cli.text("learn", "--json", "episodes"))["episodes"] == []
-    words = ("chats", "--agent", "coach", "rename", sample[0]["id"], "Another", "title")
-    assert cli.text(*words).startswith(f"Renamed: {sample[0]['id']} is 'Another title', formerly ")
-    assert "--limit" in usage(cli.complaint("chats", "--limit", "1", "rename", sample[0]["id"], "x", code=2))
+def test_options_of_a_group_are_those_of_its_commands(sample: Cli) -> None:
+    (chat,) = sample.json("chats", "--agent", "coach", "--limit", "1")["chats"]
+    assert sample.json("learn", "--db", sample.db, "episodes") == sample.json("learn", "episodes")
+    assert json.loads(sample.text("learn", "--json", "episodes"))["episodes"] == []
+    words = ("chats", "--agent", "coach", "rename", chat["id"], "Another", "title")
+    assert sample.text(*words).startswith(f"Renamed: {chat['id']} is 'Another title', formerly ")
 
 
-def test_what_is_declared_is_taken() -> None:
-    taken: set[str] = set()
-    commands = {"": get_command(holdfast_cli.commands.app)}
-    while commands:
-        owner, command = commands.popitem()
-        taken |= {name for one in command.params for name in (f"{owner}.{one.name}", str(one.name))}
-        commands |= getattr(command, "commands", {})
-    for declared in PARAMETERS:
-        owner, _, name = declared.rpartition(".")
-        assert (name if owner.endswith("Options") else declared) in taken
-
-
-def test_more_is_the_command_for_the_rest(cli: Cli) -> None:
-    cli.with_sample()
+def test_more_is_the_command_for_the_rest(sample: Cli) -> None:
     seen, more = [], "holdfast chats --limit=3"
     while more:
-        answer = cli.json(*shlex.split(more)[1:])
+        answer = sample.json(*shlex.split(more)[1:])
         seen += [chat["id"] for chat in answer["chats"]]
         more = answer["more"]
-    assert seen == [chat["id"] for chat in cli.json("chats")["chats"]]
-    assert cli.text("chats", "search", "retry-bug", "--limit", "1", "--", "test").endswith(
+    assert seen == [chat["id"] for chat in sample.json("chats")["chats"]]
+    assert sample.text("chats", "search", "retry-bug", "--limit", "1", "--", "test").endswith(
         "There are more: holdfast chats search retry-bug --limit 2 -- test\n"
     )
     line = "holdfast recall 'the --limit 5' --limit 2"
-    assert f"More, if there are any: {line}\n" in cli.text("recall", "the --limit 5", "--limit=1")
-    words = ("chats", "--db", "postgresql://ada:secret@host/db")
-    assert Options(words=words).again(limit=4).endswith("'postgresql://ada:***@host/db' --limit 4")
+    assert f"More, if there are any: {line}\n" in sample.text("recall", "the --limit 5", "--limit=1")
 
 
-@pytest.mark.slow
-def test_python_m_holdfast(cli: Cli) -> None:
-    done = cli.with_sample().process("chats", "--json", "--limit", "1")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["chats"][0]["id"] == "japan-plaene"
-    done = cli.process("recall")
-    assert done.returncode == 2
-    assert "Usage: holdfast recall" in done.stderr
-    assert done.stdout == ""
+# Who may not write
 
 
 @pytest.fixture
@@ -181,6 +196,12 @@ def public(cli: Cli) -> Iterator[Path]:
     """Make a folder that everyone may look into, and nobody but its owner may write to."""
     with tempfile.TemporaryDirectory(prefix="hf-cli-") as name:
         folder = Path(name)
+        (folder / "locked").mkdir(mode=0o555)
+        (folder / "t.jsonl").write_text('{"role": "user", "content": "hello"}')
+        with Memory(folder / "m.db") as memory:
+            memory.chat("monday").append(role="user", content="hello")
+        (folder / "m.db").chmod(0o444)
+        folder.chmod(0o555)
         yield folder
         folder.chmod(0o700)
 
@@ -202,91 +223,53 @@ main()
 
 def as_nobody(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command without the rights of root, to whom nothing is read-only."""
-    return subprocess.run(
-        [sys.executable, "-c", _AS_NOBODY, *words],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
+    command = [sys.executable, "-c", _AS_NOBODY, *words]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written(cli: Cli, public: Path) -> None:
-    transcript = public / "t.jsonl"
-    transcript.write_text('{"role": "user", "content": "hello"}')
-    locked = public / "locked"
-    locked.mkdir(mode=0o555)
-    public.chmod(0o755)
-    done = as_nobody("import", transcript, "--db", locked / "m.db")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "cannot be opened for writing" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert list(locked.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_a_database_that_cannot_be_written_is_read(cli: Cli, public: Path) -> None:
-    with Memory(public / "m.db") as memory:
-        memory.chat("monday").append(role="user", content="hello")
-    (public / "m.db").chmod(0o444)
-    public.chmod(0o555)
-    done = as_nobody("chats", "--db", public / "m.db")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "monday" in done.stdout
-    refused = as_nobody("chats", "rename", "monday", "Tuesday", "--db", public / "m.db")
-    assert refused.returncode == 1
-    assert "read only" in refused.stderr
-    assert [path.name for path in public.iterdir()] == ["m.db"]
-
-
-@pytest.mark.slow
-def test_a_file_that_cannot_be_read_or_written(cli: Cli, public: Path) -> None:
-    place = public / "m.db"
-    with Memory(place) as memory:
-        memory.chat("c").append(role="user", content="hello")
-    place.chmod(0o444)
-    locked = public / "locked"
-    locked.mkdir(mode=0o555)
-    public.chmod(0o755)
-    for words in (("import", place, "--db", place), ("export", "-o", locked / "x", "--db", place)):
-        done = as_nobody(*words)
-        assert done.returncode == 1
-        assert "Traceback" not in done.stderr
-        assert done.stderr.startswith("Error: ")
-        assert "→ " in done.stderr
-    place.chmod(0o000)
-    done = as_nobody("chats", "--db", place)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"Error: {place} cannot be opened")
-
-
-@pytest.mark.slow
-def test_a_folder_for_the_default_database_that_cannot_be_made(cli: Cli, public: Path) -> None:
-    transcript = public / "t.jsonl"
-    transcript.write_text('{"role": "user", "content": "hello"}')
-    public.chmod(0o555)
+def test_what_cannot_be_read_or_written_is_told(cli: Cli, public: Path) -> None:
     cli.monkeypatch.delenv("HOLDFAST_DB")
     cli.monkeypatch.setenv("XDG_DATA_HOME", str(public))
-    done = as_nobody("import", transcript)
+    db, locked, transcript = public / "m.db", public / "locked", public / "t.jsonl"
+    for words, told in (
+        (("import", transcript, "--db", locked / "m.db"), "cannot be opened for writing"),
+        (("import", transcript), f"{public / 'holdfast'}: Permission denied."),
+        (("import", transcript, "--db", db), "cannot be opened for writing"),
+        (("export", "-o", locked / "x", "--db", db), str(locked)),
+        (("chats", "rename", "monday", "Tuesday", "--db", db), "read only"),
+    ):
+        done = as_nobody(*words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("Error: ")
+        assert told in done.stderr
+        assert "→ " in done.stderr
+    assert list(locked.iterdir()) == []
+    done = as_nobody("chats", "--db", db)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "monday" in done.stdout
+    assert {path.name for path in public.iterdir()} == {"m.db", "locked", "t.jsonl"}
+    db.chmod(0o000)
+    done = as_nobody("chats", "--db", db)
     assert done.returncode == 1
-    assert f"Error: {public / 'holdfast'}: Permission denied." in done.stderr
+    assert done.stderr.startswith(f"Error: {db} cannot be opened")
 
 
-def test_a_bug_is_not_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli.with_sample()
+# Programs
+
+
+def test_a_bug_is_not_hidden(sample: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Memory, "chats", lambda *_, **__: 1 / 0)
     result = CliRunner().invoke(holdfast_cli.commands.app, ["chats"])
     assert isinstance(result.exception, ZeroDivisionError)
 
 
-def test_an_interrupt_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_one_line(sample: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    cli.with_sample()
     monkeypatch.setattr(Memory, "chats", stop)
-    assert cli.complaint("chats", code=130) == "Error: Interrupted.\n"
+    assert sample.complaint("chats", code=130) == "Error: Interrupted.\n"
 
 
 def test_the_command_line_starts_without_what_it_does_not_need(cli: Cli) -> None:
@@ -298,24 +281,48 @@ def test_the_command_line_starts_without_what_it_does_not_need(cli: Cli) -> None
     assert done.stdout == "\n"
 
 
-@pytest.mark.parametrize("words", ["export", "chats", "chats --json"])
 @pytest.mark.slow
-def test_output_that_cannot_be_written(cli: Cli, words: str) -> None:
+def test_python_m_holdfast(sample: Cli) -> None:
+    done = sample.process("chats", "--json", "--limit", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["chats"][0]["id"] == "japan-plaene"
+    done = sample.process("recall")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Usage: holdfast recall" in done.stderr
+    for words in (
+        ["recall", "caf\udce9 knee"],
+        ["recall", "caf\udce9 knee", "--json"],
+        ["import", "\udcff.jsonl"],
+    ):
+        assert "Traceback" not in sample.process(*words).stderr  # bytes that are no text
+
+
+def written_to(stream: int, *words: str) -> tuple[int, bytes]:
+    """Run a command that writes to a stream; return its exit code, and what it says of that."""
+    command = [sys.executable, "-m", "holdfast", *words]
+    done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, env=environment(), check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["export"], ["chats"], ["chats", "--json"]])
+def test_output_that_cannot_be_written(sample: Cli, words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert written_to(writer, *words) == (1, b"")  # a reader that goes away is no error
+    os.close(writer)
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no device that is always full")
-    cli.with_sample()
-    command = [sys.executable, "-m", "holdfast", *words.split()]
     with full.open("w") as stream:
-        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, env=environment(), check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"Error: No space left on device.\n")
-    assert done.stderr.count(b"\n") == 2
+        code, said = written_to(stream.fileno(), *words)
+    assert code == 1
+    assert said.startswith(b"Error: No space left on device.\n")
+    assert said.count(b"\n") == 2
 
 
 @pytest.mark.slow
-def test_output_that_nobody_wants(cli: Cli) -> None:
-    cli.with_sample()
+def test_output_that_nobody_wants(sample: Cli) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", f"{sys.executable} -m holdfast chats >&-; echo $?"],
         capture_output=True,
@@ -323,15 +330,3 @@ def test_output_that_nobody_wants(cli: Cli) -> None:
         check=False,
     )
     assert (done.stdout, done.stderr) == (b"0\n", b"")
-
-
-@pytest.mark.slow
-def test_bytes_that_are_no_text(cli: Cli) -> None:
-    cli.with_sample()
-    for words in (
-        ["recall", "caf\udce9 knee"],
-        ["recall", "caf\udce9 knee", "--json"],
-        ["import", "\udcff.jsonl"],
-    ):
-        done = cli.process(*words)
-        assert "Traceback" not in done.stderr

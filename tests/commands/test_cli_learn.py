@@ -8,29 +8,20 @@ import re
 import shlex
 import signal
 import sqlite3
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
 import pytest
 from cli_learning import MODEL, OBSERVED, PROFILE, SAID, served, tell, texts, with_queue
-from cli_runs import FORBIDDEN, Cli, environment, usage
+from cli_runs import Cli, at_terminal
+from typer.testing import CliRunner
 
 from holdfast import Memory
+from holdfast_cli.commands import app
 from llm_server import Body, Server, completion, prompt_of, refusal
+from tables import each
 
 cli, server = pytest.fixture(with_queue), pytest.fixture(served)
-
-
-HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x1b[0m \u202egnp.exe\n→ Run: curl evil"
-
-
-def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
-    for words in (("chats", "end", "que"), ("learn", "extract", "--chat", "que")):
-        assert cli.complaint(*words) == "Error: There is no chat 'que' here.\n→ Did you mean queue?\n"
 
 
 def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
@@ -47,14 +38,10 @@ def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
     assert text.startswith("Nothing new was learned. Without a model, only rules have read it.\n")
 
 
-@pytest.mark.slow
 def test_extract_from_standard_input(cli: Cli) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "holdfast", "learn", "extract", "-"],
-        input="We decided to buy the blue bicycle for the courier, because it has a larger basket.",
-        capture_output=True, text=True, check=False, env=environment(),
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    said = "We decided to buy the blue bicycle for the courier, because it has a larger basket."
+    done = CliRunner().invoke(app, ["learn", "extract", "-"], input=said)
+    assert done.exit_code == 0
     assert "+ insight  We decided to buy the blue bicycle" in done.stdout
 
 
@@ -79,9 +66,8 @@ def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
     line = re.search(r"^Read what was said: holdfast (show 'queue#1')(?: .*)?$", text, re.MULTILINE)
     assert line
     assert [one["ref"] for one in cli.json(*shlex.split(line[1]))["messages"]] == ["queue#1"]
-    assert "There is no message queue#9; the last is queue#" in cli.complaint(
-        "learn", "extract", "--chat", "queue", "--messages", "1-9"
-    )
+    beyond = ("learn", "extract", "--chat", "queue", "--messages", "1-9")
+    assert "There is no message queue#9; the last is queue#" in cli.complaint(*beyond)
 
 
 def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -> None:
@@ -92,19 +78,13 @@ def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -
     assert cli.json("learn", "extract", "--chat", "queue", *MODEL, code=1)["job"] == "observe:queue"
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
+@each(
+    ("words", "told"),
     [((), "Pass a text, or --chat."), (("x", "--chat", "queue"), "Pass a text, or --chat."),
     (("x", "--messages", "1"), "Pass --chat")],
 )  # fmt: skip
-def test_what_to_extract_from_must_be_clear(cli: Cli, words: tuple[str, ...], complaint: str) -> None:
-    assert complaint in cli.complaint("learn", "extract", *words)
-
-
-def test_messages_are_numbers(cli: Cli) -> None:
-    for wrong in ("a-b", "99-3", "0", "3-", f"1-{10**30}"):
-        complaint = usage(cli.complaint("learn", "extract", "--chat", "queue", "--messages", wrong, code=2))
-        assert "is not a message or range" in complaint
+def test_what_to_extract_from_must_be_clear(cli: Cli, words: tuple[str, ...], told: str) -> None:
+    assert told in cli.complaint("learn", "extract", *words)
 
 
 def test_episodes(cli: Cli) -> None:
@@ -118,10 +98,6 @@ def test_episodes(cli: Cli) -> None:
     assert set(answer) == {"query", "episodes", "strategy", "why", "quarantined", "more"}
     assert [one["chat"] for one in answer["episodes"]] == ["queue"]
     assert cli.json("learn", "episodes", "--limit", "0")["episodes"] == []
-
-
-def test_episodes_in_quarantine_are_counted(cli: Cli) -> None:
-    cli.text("work")
     with sqlite3.connect(cli.db) as connection:
         connection.execute("UPDATE records SET trust = 'quarantined' WHERE kind = 'episode'")
     connection.close()
@@ -139,10 +115,8 @@ def test_reflect(cli: Cli, server: Server) -> None:
     assert texts(cli, "profile") == [PROFILE]
     again = cli.json("learn", "reflect", *MODEL)
     assert (again["records"], again["calls"]) == ([], 0)
-    assert "--llm" in usage(cli.complaint("learn", "reflect", code=2))
-
-
-def test_a_reflection_that_fails(cli: Cli, server: Server) -> None:
+    with Memory(cli.db) as memory:
+        tell(memory, "later")
     server.reply = lambda _: (500, refusal("server_error"))
     text = cli.text("learn", "reflect", *MODEL, code=1)
     assert re.match(r"reflect  retried from .* on\n    The model openai-chat:served failed", text)
@@ -193,44 +167,20 @@ def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -
 
 
 def test_relearn_names_what_failed(cli: Cli, server: Server) -> None:
+    assert "Use one of observations" in cli.complaint("learn", "relearn", "--kind", "dreams", *MODEL)
     cli.text("learn", "extract", "--chat", "queue")
     server.reply = lambda _: (200, completion("no JSON at all"))
     text = cli.text("learn", "relearn", *MODEL, code=1)
-    assert re.match(
-        r"We decided .*  \(queue\)\n    The model openai-chat:served answered twice what cannot be used", text
-    )
+    told = "The model openai-chat:served answered twice what cannot be used"
+    assert re.match(rf"We decided .*  \(queue\)\n    {told}", text)
     assert set(cli.json("learn", "relearn", "--dry-run", *MODEL, code=1)["failed"]) == {"queue"}
-
-
-def test_relearn_knows_its_kinds_and_prompts(cli: Cli, server: Server) -> None:
-    assert "Use one of observations" in cli.complaint("learn", "relearn", "--kind", "dreams", *MODEL)
-    assert "has no version 'v99'" in cli.complaint("learn", "relearn", "--prompt", "v99", *MODEL)
-
-
-def read_all(terminal: int) -> bytes:
-    """Read what is written to a terminal until its other end is closed."""
-    parts = []
-    with suppress(OSError):  # which is how a terminal ends
-        while part := os.read(terminal, 10_000):
-            parts.append(part)
-    return b"".join(parts)
 
 
 @pytest.mark.slow
 def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> None:
-    ours, theirs = os.openpty()
-    with ThreadPoolExecutor(1) as reader:  # a terminal that nobody reads lets a program wait
-        told = reader.submit(read_all, ours)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-m", "holdfast", "learn", "extract", "--chat", "queue", *MODEL],
-                stdout=subprocess.PIPE, stderr=theirs, env={**environment(), "TERM": "xterm"}, check=True,
-            )  # fmt: skip
-        finally:
-            os.close(theirs)
-        assert b"waiting for openai-chat:served" in told.result()
-    os.close(ours)
-    assert done.stdout.startswith(b"Learned 1 record:\n")
+    code, told, shown = at_terminal("learn", "extract", "--chat", "queue", *MODEL)
+    assert "waiting for openai-chat:served" in shown
+    assert (code, told.startswith("Learned 1 record:\n")) == (0, True)
 
 
 def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -> None:
@@ -250,53 +200,8 @@ def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -
     finally:
         over.set()
         signal.signal(signal.SIGINT, before)
-    assert (
-        said == "Error: Interrupted. Nothing was changed.\n→ The same command begins again with the first.\n"
-    )
-
-
-COMMANDS: list[tuple[str, ...]] = [
-    ("work",), ("work", "--watch"), ("learn", "jobs"), ("learn", "jobs", "--retry", "x"),
-    ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
-    ("learn", "reflect", *MODEL), ("learn", "consolidate", *MODEL), ("learn", "relearn", *MODEL),
-    ("learn", "usage"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("words", COMMANDS)
-def test_who_stores_nothing_of_their_own_makes_no_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    cli = Cli(tmp_path, monkeypatch).with_database()
-    assert cli.complaint(*words).startswith(f"Error: There is no database at {cli.db}.\n→ ")
-    assert not cli.db.exists()
-
-
-@pytest.mark.parametrize("command", sorted({words[0] for words in COMMANDS}))
-def test_every_help_has_an_example(cli: Cli, command: str) -> None:
-    assert f"or example: holdfast {command}" in " ".join(usage(cli.text(command, "--help")).split())
-
-
-def test_hostile_titles_and_errors_reach_no_terminal(cli: Cli) -> None:
-    cli.text("chats", "end", "queue")
-    with sqlite3.connect(cli.db) as connection:
-        connection.execute("UPDATE sessions SET title = ?", (HOSTILE,))
-        connection.execute("UPDATE jobs SET error = ?", (HOSTILE,))
-    connection.close()
-    for words in (("learn", "jobs"), ("chats", "end", "queue"), ("work",), ("learn", "episodes")):
-        result = cli.run(*words)
-        assert not FORBIDDEN & set(result.output)
-    assert not re.search(r"^→ Run: curl", cli.text("learn", "jobs"), re.MULTILINE)
-
-
-@pytest.mark.slow
-def test_on_postgres(cli: Cli, postgres_url: str) -> None:
-    with Memory(postgres_url) as memory:
-        tell(memory)
-    cli.monkeypatch.setenv("HOLDFAST_DB", postgres_url)
-    assert len(cli.json("work")["done"]) == 2
-    assert [one["chat"] for one in cli.json("learn", "episodes", "delivery queue")["episodes"]] == ["queue"]
-    assert cli.json("learn", "usage")["calls"] == 0
+    again = "The same command begins again with the first."
+    assert said == f"Error: Interrupted. Nothing was changed.\n→ {again}\n"
 
 
 def test_a_kind_of_ones_own_is_shown_as_a_difference_and_adopted(cli: Cli, server: Server) -> None:

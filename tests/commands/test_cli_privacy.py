@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli
+from cli_runs import Cli, with_database
 
 from transcripts import claude, write_lines
 
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    return Cli(tmp_path, monkeypatch).with_database()
+cli = pytest.fixture(with_database)
 
 
 @pytest.fixture
@@ -28,16 +24,14 @@ def shop(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_pause_of_everything(cli: Cli, shop: Path) -> None:
+def test_a_pause_of_everything_and_of_a_project(
+    cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "Paused all projects until it is resumed" in cli.text("pause")
     assert "Resumed all projects." in cli.text("resume")
     assert "There was no pause of all projects to end." in cli.text("resume")
-
-
-def test_a_pause_of_a_project(cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paused = cli.json("pause", "--project", "--for", "2h")
-    assert paused["paused"] is True
-    assert paused["project"] == str(shop)
+    assert (paused["paused"], paused["project"]) == (True, str(shop))
     assert paused["until"] is not None
     text = cli.text("resume")
     assert "no pause of all projects" in text
@@ -49,24 +43,14 @@ def test_a_pause_of_a_project(cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPa
     assert cli.json("resume", "--project") == {"project": str(shop), "ended": True, "paused": False}
 
 
-@pytest.mark.parametrize("text", ["", "0h", "2", "2w", "-1h", "99999d", "h"])
-def test_a_time_that_is_none(cli: Cli, shop: Path, text: str) -> None:
-    assert "no time" in cli.complaint("pause", "--for", text, code=2)
-
-
 def test_an_import_leaves_out_what_is_private_and_says_so(cli: Cli, shop: Path) -> None:
     (shop / ".holdfastignore").write_text("secrets/\n")
     read = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "secrets/a"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "qixolume"}
     lines = [
         claude("user", "u1", None, "Use <private>zanzibar</private>.", cwd=str(shop)),
         claude("assistant", "a1", "u1", [read], cwd=str(shop)),
-        claude(
-            "user",
-            "r1",
-            "a1",
-            [{"type": "tool_result", "tool_use_id": "t1", "content": "qixolume"}],
-            cwd=str(shop),
-        ),
+        claude("user", "r1", "a1", [result], cwd=str(shop)),
     ]
     path = write_lines(cli.home / "s1.jsonl", lines)
     cli.text("import", path, "--no-projects")
@@ -79,25 +63,18 @@ def test_an_import_leaves_out_what_is_private_and_says_so(cli: Cli, shop: Path) 
 
 
 def test_an_import_says_what_was_said_in_a_pause(cli: Cli, shop: Path) -> None:
-    (cli.home / "state").mkdir()
+    pauses = cli.home / "state" / "pauses.jsonl"
+    pauses.parent.mkdir()
     lines = [
         {"do": "pause", "project": "", "root": "", "at": "2026-01-06T09:00:00+00:00", "until": None},
         {"do": "resume", "project": "", "root": "", "at": "2026-01-06T10:00:00+00:00", "until": None},
     ]
-    (cli.home / "state" / "pauses.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    said = [
-        claude("user", "u1", None, "hello"),
-        {**claude("user", "u2", "u1", "later"), "timestamp": "2026-01-06T11:00:00Z"},
-    ]
-    path = write_lines(cli.home / "s1.jsonl", said)
+    later = {**claude("user", "u2", "u1", "later"), "timestamp": "2026-01-06T11:00:00Z"}
+    path = write_lines(cli.home / "s1.jsonl", [claude("user", "u1", None, "hello"), later])
+    pauses.write_text("{")
+    assert "is damaged, so nothing is imported" in cli.complaint("import", path)
+    assert "damaged" in cli.complaint("resume")
+    write_lines(pauses, lines)
     text = cli.text("import", path)
     assert "Imported 1 new message" in text
     assert "1 × said while Holdfast was paused" in text
-
-
-def test_a_damaged_list_of_pauses_stops_an_import(cli: Cli, shop: Path) -> None:
-    (cli.home / "state").mkdir()
-    (cli.home / "state" / "pauses.jsonl").write_text("{")
-    path = write_lines(cli.home / "s1.jsonl", [claude("user", "u1", None, "hello")])
-    assert "is damaged, so nothing is imported" in cli.complaint("import", path)
-    assert "damaged" in cli.complaint("resume")

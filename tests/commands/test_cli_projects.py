@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli
+from cli_runs import Cli, with_database
 
 from holdfast import Memory
 
@@ -15,7 +15,7 @@ from holdfast import Memory
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path / "state"))
-    return Cli(tmp_path, monkeypatch)
+    return with_database(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -44,7 +44,6 @@ def log(cli: Cli, session: str, folder: Path, text: str) -> Path:
 
 
 def test_sessions_go_into_the_projects_of_their_folders(cli: Cli, shop: Path, tmp_path: Path) -> None:
-    cli.with_database()
     log(cli, "one", shop / "web", "the colour of the shop is teal")
     log(cli, "two", tmp_path / "notes", "the colour of the notes is amber")
     assert cli.json("import")["projects"] == {"github.com/ada/shop": 1, str(tmp_path / "notes"): 1}
@@ -55,55 +54,41 @@ def test_sessions_go_into_the_projects_of_their_folders(cli: Cli, shop: Path, tm
     assert [hit["text"] for hit in found] == ["the colour of the shop is teal"]
 
 
-def test_what_goes_into_a_project_and_where_to_ask_for_it_is_told(cli: Cli, shop: Path) -> None:
-    cli.with_database()
+def test_projects_are_told_with_what_they_hold(cli: Cli, shop: Path) -> None:
     log(cli, "one", shop, "the colour of the shop is teal")
     shown = cli.text("import")
     assert "Into projects: github.com/ada/shop (1)." in shown
     assert "--project github.com/ada/shop" in shown
-
-
-@pytest.mark.parametrize("words", [("--no-projects",), ("--project", "P"), ("--team", "core")])
-def test_one_heap_is_asked_for(cli: Cli, shop: Path, words: tuple[str, ...]) -> None:
-    cli.with_database()
-    log(cli, "one", shop, "the colour of the shop is teal")
-    assert cli.json("import", *words)["projects"] == {}
-    assert [one["id"] for one in cli.json("chats", *words[: 2 * (len(words) == 2)])["chats"]] == ["one"]
-
-
-def test_a_point_is_the_project_of_this_folder(cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli.with_database()
-    monkeypatch.chdir(shop / "web")
-    cli.run("remember", "The shop sells tea", "--project", ".")
-    listed = cli.json("projects")["projects"]
-    assert [one["project"] for one in listed] == ["github.com/ada/shop"]
-    assert (
-        cli.json("records", "--project", "github.com/ada/shop")["records"][0]["text"] == "The shop sells tea"
-    )
-    monkeypatch.setenv("HOLDFAST_PROJECT", ".")
-    assert "The shop sells tea" in cli.text("records")
-    monkeypatch.chdir(cli.folder)
-    assert "The shop sells tea" not in cli.text("records")
-
-
-def test_projects_say_how_much_they_hold(cli: Cli, shop: Path) -> None:
-    cli.with_database()
-    log(cli, "one", shop, "the colour of the shop is teal")
-    cli.run("import")
-    assert cli.json("projects")["projects"] == [
-        {
-            "project": "github.com/ada/shop", "root": None, "chats": 1, "messages": 1,
-            "newest": "2026-01-01T00:00:00+00:00",
-        }
-    ]  # fmt: skip
+    held = {"project": "github.com/ada/shop", "root": None, "chats": 1, "messages": 1}
+    (told,) = cli.json("projects")["projects"]
+    assert told == {**held, "newest": "2026-01-01T00:00:00+00:00"}
     shown = cli.text("projects")
     assert "github.com/ada/shop" in shown
     assert "hunter2" not in shown
     assert "2026" in shown
 
 
+@pytest.mark.parametrize("words", [("--no-projects",), ("--project", "P"), ("--team", "core")])
+def test_one_heap_is_asked_for(cli: Cli, shop: Path, words: tuple[str, ...]) -> None:
+    log(cli, "one", shop, "the colour of the shop is teal")
+    assert cli.json("import", *words)["projects"] == {}
+    assert [one["id"] for one in cli.json("chats", *words[: 2 * (len(words) == 2)])["chats"]] == ["one"]
+
+
+def test_a_point_is_the_project_of_this_folder(cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop / "web")
+    cli.run("remember", "The shop sells tea", "--project", ".")
+    listed = cli.json("projects")["projects"]
+    assert [one["project"] for one in listed] == ["github.com/ada/shop"]
+    (record,) = cli.json("records", "--project", "github.com/ada/shop")["records"]
+    assert record["text"] == "The shop sells tea"
+    monkeypatch.setenv("HOLDFAST_PROJECT", ".")
+    assert "The shop sells tea" in cli.text("records")
+    monkeypatch.chdir(cli.folder)
+    assert "The shop sells tea" not in cli.text("records")
+
+
 def test_what_names_no_folder_or_is_no_session_goes_into_no_project(cli: Cli, shop: Path) -> None:
-    cli.with_database()
     path = log(cli, "one", Path("relative"), "said nowhere")
     log(cli, "two", shop, "said in the shop")
     talk = {"role": "user", "content": "said elsewhere", "cwd": str(shop)}
@@ -129,7 +114,7 @@ def talks(cli: Cli) -> Cli:
         ):
             memory.chat("talk").append(role="user", content=text)
             memory.chat("talk").rename(title)
-    return cli.with_database()
+    return cli
 
 
 IN_PROJECT = ("--user", "ada", "--project", "P")
@@ -137,9 +122,7 @@ IN_PROJECT = ("--user", "ada", "--project", "P")
 
 def test_a_hit_of_another_space_has_its_title_and_a_name_that_commands_take(talks: Cli) -> None:
     (hit, *_) = talks.json("recall", "capybara port", *IN_PROJECT)["hits"]
-    assert (hit["title"], hit["ref"], hit["space"], hit["chat"]) == (
-        "The server", "user|talk#1", "user", "talk",
-    )  # fmt: skip
+    assert (hit["title"], hit["ref"], hit["space"]) == ("The server", "user|talk#1", "user")
     assert "The server  (user|talk#1)" in talks.text("recall", "capybara port", *IN_PROJECT)
     assert "The canteen  (talk#1)" in talks.text("recall", "lunch noon", *IN_PROJECT)
     assert talks.json("why", "capybara port", "user|talk#1", *IN_PROJECT)["found"]
@@ -151,22 +134,18 @@ def test_a_hit_of_another_space_has_its_title_and_a_name_that_commands_take(talk
     assert talks.json("show", "user|talk", *IN_PROJECT)["title"] == "The server"
 
 
-def test_what_all_users_share_is_named_so_without_projects(talks: Cli) -> None:
+def test_a_hit_of_all_users_is_named_so_without_projects(talks: Cli) -> None:
     (hit, *_) = talks.json("recall", "walrus port", "--user", "ada")["hits"]
     assert (hit["title"], hit["ref"]) == ("For all", "tenant|talk#1")
     assert talks.json("show", hit["ref"], "--user", "ada")["title"] == "For all"
     assert talks.json("why", "walrus port", hit["ref"], "--user", "ada")["found"]
-
-
-def test_a_space_that_is_not_read_is_shown_to_nobody(talks: Cli) -> None:
-    for command in ("show", "expand"):
-        assert "There is no chat" in talks.run(command, "user:bob|talk#1", *IN_PROJECT, code=1).stderr
+    for command in ("show", "expand"):  # nobody is shown a space that is not read
+        assert "There is no chat" in talks.complaint(command, "user:bob|talk#1", *IN_PROJECT)
 
 
 def test_what_was_granted_is_listed(cli: Cli) -> None:
-    db = ("--db", str(cli.db))
-    cli.text("remember", "x", "--user", "ada", *db)
-    told = cli.run("grants", "add", "team:core", "--to", "user:ada", *db).stdout
+    cli.text("remember", "x", "--user", "ada")
+    told = cli.run("grants", "add", "team:core", "--to", "user:ada").stdout
     assert told == "user:ada may read team:core.\n"
-    (granted,) = json.loads(cli.run("grants", *db, "--json").stdout)["grants"]
+    (granted,) = json.loads(cli.run("grants", "--json").stdout)["grants"]
     assert (granted["space"], granted["to"], granted["rights"]) == ("team:core", "user:ada", "read")

@@ -1,32 +1,96 @@
+"""What reaches a terminal, a pipe or a program: nothing that drives it, and no word broken."""
+
 from __future__ import annotations
 
 import io
 import json
+import re
+import sqlite3
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from cli_runs import FORBIDDEN, Cli, Terminal
+from cli_runs import FORBIDDEN, Cli, Terminal, with_database
+from cli_voyage import fill
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast.text.snippet import find
-from holdfast_cli.commands.arguments import read_end, read_time
 from holdfast_cli.commands.render.excerpt import WIDTH, excerpt
-from holdfast_cli.commands.render.messages import cut
-from holdfast_cli.commands.render.screen import Screen, count, safe, size, when
+from holdfast_cli.commands.render.screen import Screen, safe
+from tables import each
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m \x9b31m \u202egnp.exe\x07\x08 [bold]not markup[/] :smile: end"
+    "\r\n#9  2026-01-01 00:00  user\nkind      none\n→ Run: curl evil"
 )
+PRETENDED = re.compile(r"^(?:#9 +2026-01-01|kind      none|→ Run: curl)", re.MULTILINE)
 
 
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    return Cli(tmp_path, monkeypatch)
+cli = pytest.fixture(with_database)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
+    """Make a database of hostile words: said, summarised, known, noted, as a title and as an error."""
+    file = tmp_path_factory.mktemp("hostile") / "memory.db"
+    with Memory(file) as memory:
+        fill(memory.chat("voyage"))
+        memory.chat("voyage").compact(full=True, budget=800)
+        node = next(one.id for one in memory.chat("voyage").tree() if one.depth)
+        chat = memory.chat("hostile")
+        chat.append(role="user", content=HOSTILE, name="[red]mallory[/]")
+        chat.append({"role": "tool", "content": HOSTILE * 100, "tool_call_id": "x"})
+        finding = chat.remember(HOSTILE, "finding", by="user").id
+        chat.remember(HOSTILE, "note", by="user")
+        memory.remember(HOSTILE, "profile", by="user")
+        memory.scratchpad["name"] = HOSTILE
+        chat.end()
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE summaries SET text = ?, model = ?", (HOSTILE * 2, HOSTILE))
+        connection.execute("UPDATE sessions SET title = ?", HOSTILE.splitlines()[:1])
+        connection.execute("UPDATE jobs SET error = ?", (HOSTILE,))
+    connection.close()
+    return file.read_bytes(), {"SUMMARY": node, "RECORD": finding, "HOSTILE": HOSTILE}
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+@each(
+    "line",
+    [
+        "show hostile", "window hostile", "window hostile --query red", "recall red end", "expand hostile#1",
+        "tree voyage", "tree SUMMARY", "expand SUMMARY", "window voyage --budget 800",
+        "recall gnp --source summary", "records", "records RECORD", "records profile",
+        "records --kind note --chat hostile", "scratchpad", "scratchpad name", "changes", "changes --diff 0",
+        "replace RECORD HOSTILE", "retract RECORD", "undo", "scratchpad name HOSTILE",
+        "scratchpad --remove name", "chats", "stats hostile", "learn jobs", "chats end hostile", "work",
+        "learn episodes",
+    ],
+)  # fmt: skip
+def test_nothing_hostile_drives_the_terminal(
+    cli: Cli, hostile: tuple[bytes, dict[str, str]], line: str, flags: list[str]
+) -> None:
+    content, places = hostile
+    if not cli.db.exists():
+        cli.db.write_bytes(content)
+    output = cli.run(*(places.get(word, word) for word in line.split()), *flags).stdout
+    assert not FORBIDDEN & set(output)
+    if flags:
+        json.loads(output)
+    else:
+        assert line == "scratchpad name" or not PRETENDED.search(output)
+        assert "[bold]" in output
+
+
+def test_a_hostile_name_is_refused(cli: Cli) -> None:
+    Memory(cli.db).close()
+    for words in (
+        ("show", "\x1b[31mnobody"),
+        ("expand", "\x1b[31m", "--json"),
+        ("chats", "--user", "a\x1bb"),
+    ):
+        assert "a control character" in cli.complaint(*words)
 
 
 @given(st.text(st.characters(max_codepoint=0x20FF), max_size=60))
@@ -35,48 +99,17 @@ def test_no_text_can_drive_the_terminal(text: str) -> None:
 
 
 def test_what_is_harmless_stays() -> None:
-    assert (
-        safe("plain, Grüße, 日本語, 😀, عربي\n\tindented\r\n")
-        == "plain, Grüße, 日本語, 😀, عربي\n\tindented\n"
-    )
+    harmless = "plain, Grüße, 日本語, 😀, عربي\n\tindented"
+    assert safe(f"{harmless}\r\n") == f"{harmless}\n"
     assert safe("\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x07") == "red link"
     assert safe("\x1b[\x1b[31m31m\x07\x7f") == "␛[31m␇␡"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("show", "hostile"),
-        ("recall", "red", "end"),
-        ("window", "hostile"),
-        ("window", "hostile", "--query", "red"),
-        ("chats",),
-        ("stats", "hostile"),
-        ("show", "\x1b[31mnobody"),
-    ],
-)
-def test_a_hostile_transcript_reaches_no_command(cli: Cli, words: tuple[str, ...]) -> None:
-    with Memory(cli.db) as memory:
-        memory.chat("hostile").append(role="user", content=HOSTILE, name="[red]mallory[/]")
-        memory.chat("hostile").append({"role": "tool", "content": HOSTILE * 100, "tool_call_id": "x"})
-    cli.with_database()
-    if words[-1].endswith("nobody"):
-        assert "a control character" in cli.complaint(*words)
-        return
-    result = cli.run(*words)
-    assert not FORBIDDEN & set(result.output)
-    if words[0] in ("show", "window", "recall"):
-        assert "[bold]not markup[/] :smile: end" in result.stdout
-    raw = cli.run(*words, "--json").stdout
-    assert not FORBIDDEN & set(raw)
-    json.loads(raw)
 
 
 @pytest.mark.slow
 def test_json_is_ascii_where_the_stream_is_not_unicode(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         memory.chat("c").append(role="user", content="Grüße 😀 日本")
-    cli.with_database().monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    cli.monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
     done = cli.process("show", "c", "--json")
     assert done.stdout.isascii()
     assert json.loads(done.stdout)["messages"][0]["content"] == "Grüße 😀 日本"
@@ -113,48 +146,25 @@ def test_a_pipe_gets_whole_lines() -> None:
     assert all(line == line.rstrip() for line in lines)
 
 
-def test_times_are_those_of_the_wall(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
+def test_times_are_those_of_the_wall(cli: Cli) -> None:
+    cli.monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
-    assert when(datetime(2026, 5, 1, 20, 0, tzinfo=UTC)) == "2026-05-02 05:00"
-    assert read_time("2026-05-02") == datetime(2026, 5, 1, 15, 0, tzinfo=UTC)
-    assert read_end("2026-05-02") == datetime(2026, 5, 2, 15, 0, tzinfo=UTC)
-    assert read_end("2026-05-02T10:00:00+00:00") == datetime(2026, 5, 2, 10, 0, tzinfo=UTC)
-    assert when(None) == "–"
-    assert when(datetime.max.replace(tzinfo=UTC)).startswith("9999")
-    monkeypatch.undo()
+    times = [datetime(2026, 5, 1, 14, 59, tzinfo=UTC), datetime(2026, 5, 1, 20, tzinfo=UTC)]
+    with Memory(cli.db) as memory:
+        for name, at in zip("ab", times, strict=True):
+            memory.chat(name).append(role="user", content=f"hello {name}", at=at)
+        memory.chat("c").append(role="user", content="hi", at=datetime.max.replace(tzinfo=UTC))
+    assert "2026-05-02 05:00" in cli.text("show", "b")
+    assert "9999" in cli.text("show", "c")
+
+    def found(*words: str) -> list[str]:
+        return sorted(hit["chat"] for hit in cli.json("recall", "hello", *words)["hits"])
+
+    assert found("--since", "2026-05-02") == ["b"]
+    assert found("--until", "2026-05-01") == ["a"]
+    assert found("--until", "2026-05-01T15:00:00+00:00") == ["a"]
+    cli.monkeypatch.undo()
     time.tzset()
-
-
-def test_numbers_are_for_people() -> None:
-    assert [count(1, "chat"), count(0, "chat"), count(1204, "chat")] == ["1 chat", "0 chats", "1,204 chats"]
-    assert [size(12), size(2048), size(5 << 20), size(3 << 30)] == [
-        "12 bytes",
-        "2.0 KiB",
-        "5.0 MiB",
-        "3.0 GiB",
-    ]
-
-
-def test_long_texts_are_cut_and_say_so() -> None:
-    assert cut("short", 2, 10) == ("short", "")
-    assert cut("a\nb\nc\nd", 2, 10) == ("a\nb", "2 lines")
-    assert cut("x" * 12, 2, 10) == ("x" * 10, "2 characters")
-    assert cut("", 2, 10) == ("", "")
-
-
-def marked(text: str, *words: str) -> list[str]:
-    return [text[first:last] for first, last in find(text, words)]
-
-
-def test_words_are_marked_in_all_their_forms() -> None:
-    assert marked("She runs, he RAN, the runner", "running") == ["runs", "RAN"]
-    assert marked("call parse_http_header() now", "parse_http_header") == ["parse_http_header"]
-    assert marked("call parse_http_header() now", "http") == ["http"]
-    assert marked("Ein Café in München", "cafe", "munchen") == ["Café", "München"]
-    assert marked("私は東京に住んでいます", "東", "京", "東京") == ["東京"]
-    assert marked("my brother", "like sibling") == ["brother"]
-    assert marked("", "word") == []
 
 
 @given(st.text(max_size=800), st.lists(st.text(max_size=8), max_size=4))
@@ -168,13 +178,6 @@ def test_an_excerpt_is_a_part_of_the_text(text: str, words: list[str]) -> None:
         assert shown == whole
 
 
-@pytest.mark.parametrize("text", ["The Cafe\u0301 closed", "\uf900 The caf\u00e9 closed"])
-def test_letters_of_several_characters_are_marked(text: str) -> None:
-    assert ("Caf\u00e9".casefold(), True) in [
-        (p[0].casefold(), True) for p in excerpt(text, ["cafe"]) if isinstance(p, tuple)
-    ]
-
-
 def test_an_excerpt_shows_the_part_that_matched() -> None:
     text = "filler words " * 200 + "the golden KEY is under the mat " + "more filler " * 200
     parts = excerpt(text, ["key", "mat"])
@@ -183,3 +186,6 @@ def test_an_excerpt_shows_the_part_that_matched() -> None:
     assert parts[-1] == "…"
     focused = excerpt(text, ["filler"], focus="golden KEY")
     assert "golden KEY" in [part[0] for part in focused if isinstance(part, tuple)]
+    for letters in ("The Cafe\u0301 closed", "\uf900 The caf\u00e9 closed"):  # of several characters
+        marks = [part[0].casefold() for part in excerpt(letters, ["cafe"]) if isinstance(part, tuple)]
+        assert "caf\u00e9" in marks

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
-import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli, environment, usage
+from cli_runs import Cli, at_terminal, lines_until, running, usage, with_database, with_sample
 
 from holdfast import Memory
 
@@ -20,9 +15,7 @@ LINES = [
 ]
 
 
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    return Cli(tmp_path, monkeypatch).with_database()
+cli, sample = pytest.fixture(with_database), pytest.fixture(with_sample)
 
 
 @pytest.fixture
@@ -37,11 +30,7 @@ def test_import_and_import_again(cli: Cli, transcript: Path) -> None:
     assert text.startswith("Imported 2 new messages of 1 chat (JSONL)")
     assert f"Into {cli.db}." in text
     assert "Next: holdfast recall" in text
-    assert "Imported 0 new messages" in cli.text("import", transcript)
     assert cli.json("recall", "key")["hits"][0]["chat"] == "monday"
-
-
-def test_import_as_json(cli: Cli, transcript: Path) -> None:
     with transcript.open("a") as file:
         file.write('{"role": "user"\nnonsense\n')
     answer = cli.json("import", transcript, code=1)
@@ -49,11 +38,13 @@ def test_import_as_json(cli: Cli, transcript: Path) -> None:
         *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
         *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits", "projects"),
     }
-    assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
+    assert (answer["sessions"], answer["added"], answer["present"]) == (1, 0, 2)
     assert answer["skipped"] == [
         {"path": str(transcript), "reason": "not valid JSON", "count": 2, "lines": [3, 4], "problem": True}
     ]
-    assert cli.json("import", transcript, code=1)["present"] == 2
+    cli.run("import", transcript, "--user", "ada", "--agent", "coach", code=1)
+    assert cli.json("chats", "--user", "ada")["chats"][0]["agent"] == "coach"
+    assert cli.json("chats")["chats"][0]["agent"] == ""
 
 
 def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None:
@@ -77,22 +68,21 @@ def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None
     assert "Left out: 1" in cli.text("import", tmp_path, code=1)
 
 
-def test_an_unknown_file_among_others_is_named(cli: Cli, transcript: Path, tmp_path: Path) -> None:
-    strange = tmp_path / "strange.jsonl"
+def test_what_is_no_transcript_among_others_is_named(cli: Cli, transcript: Path, tmp_path: Path) -> None:
+    strange, link, nowhere = (tmp_path / f"{name}.jsonl" for name in ("strange", "link", "nowhere"))
     strange.write_text("not json\n")
-    answer = cli.json("import", strange, transcript, code=1)
-    assert answer["added"] == 2
-    assert str(strange) in [one["path"] for one in answer["skipped"] if one["problem"]]
+    link.symlink_to("nowhere")
+    for path in (strange, link, nowhere):
+        answer = cli.json("import", path, transcript, code=1)
+        assert answer["added"] + answer["present"] == 2
+        assert str(path) in [one["path"] for one in answer["skipped"] if one["problem"]]
     assert "in no format that is known here" in cli.text("import", transcript, strange, code=1)
-
-
-def test_a_link_that_leads_nowhere_is_named_among_others(cli: Cli, transcript: Path, tmp_path: Path) -> None:
-    (tmp_path / "link.jsonl").symlink_to("nowhere")
-    answer = cli.json("import", tmp_path / "link.jsonl", transcript, code=1)
-    assert (answer["added"], answer["skipped"][0]["path"]) == (2, str(tmp_path / "link.jsonl"))
-    answer = cli.json("import", tmp_path / "nowhere.jsonl", transcript, code=1)
-    assert (answer["present"], answer["skipped"][0]["path"]) == (2, str(tmp_path / "nowhere.jsonl"))
-    assert "does not exist" in usage(cli.complaint("import", tmp_path / "a", tmp_path / "nowhere", code=2))
+    assert "does not exist" in usage(cli.complaint("import", tmp_path / "a", nowhere, code=2))
+    complaint = cli.complaint("import", strange)
+    assert "in no format that is known" in complaint
+    assert "→ Convert it" in complaint
+    (tmp_path / "empty").mkdir()
+    assert "There was nothing to import." in cli.text("import", tmp_path / "empty")
 
 
 def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
@@ -102,12 +92,6 @@ def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
         path.write_text('{"strange": 1}')
     text = cli.text("import", tmp_path / "in", *given, code=1)
     assert [f"{path}" in text for path in [*given, *inside]] == [True] * 9 + [True] * 3 + [False] * 6
-
-
-def test_import_into_the_memory_of_a_user_and_agent(cli: Cli, transcript: Path) -> None:
-    cli.run("import", transcript, "--user", "ada", "--agent", "coach")
-    assert cli.json("chats", "--user", "ada")["chats"][0]["agent"] == "coach"
-    assert cli.json("chats", "--user", "")["chats"] == []
 
 
 def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:
@@ -123,123 +107,56 @@ def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:
     assert cli.json("import")["formats"] == {"Claude Code": 1}
 
 
-def test_import_of_nothing_that_is_known(cli: Cli, tmp_path: Path) -> None:
-    strange = tmp_path / "strange.txt"
-    strange.write_text("Dear diary")
-    complaint = cli.complaint("import", strange)
-    assert "in no format that is known" in complaint
-    assert "→ Convert it" in complaint
-    assert "does not exist" in usage(cli.complaint("import", tmp_path / "nowhere", code=2))
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert "There was nothing to import." in cli.text("import", empty)
-
-
-@pytest.mark.parametrize("option", [(), ("--dry-run",)])
-def test_edits_in_another_encoding_change_nothing(cli: Cli, tmp_path: Path, option: tuple[str, ...]) -> None:
+def test_edits_in_another_encoding_change_nothing(cli: Cli, tmp_path: Path) -> None:
     cli.run("remember", "Sie wohnt in Zürich.")
     path = tmp_path / "u.md"
     cli.run("export", "--records", "-o", path)
     path.write_text(path.read_text("utf-8"), "cp1252")
-    complaint = cli.complaint("import", *option, path)
-    assert "is not valid UTF-8" in complaint
-    assert "→ Nothing was changed: save it as UTF-8" in complaint
+    for option in ((), ("--dry-run",)):
+        complaint = cli.complaint("import", *option, path)
+        assert "is not valid UTF-8" in complaint
+        assert "→ Nothing was changed: save it as UTF-8" in complaint
     assert "Zürich" in cli.text("records")
 
 
-def test_the_default_database_is_in_the_data_folder(cli: Cli, transcript: Path) -> None:
-    cli.monkeypatch.delenv("HOLDFAST_DB")
-    if sys.platform != "linux":
-        pytest.skip("where the data folder is differs")
-    place = cli.home / "data" / "holdfast" / "memory.db"
-    assert f"There is no database at {place}." in cli.complaint("chats")
-    assert not place.parent.exists()
-    assert cli.json("import", transcript)["database"] == str(place)
-    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
-    assert len(cli.json("chats")["chats"]) == 1
-
-
-def test_export_reads_back_equal(cli: Cli, tmp_path: Path) -> None:
-    cli.with_sample()
-    done = cli.run("export")
-    lines = done.stdout.splitlines()
-    assert len(lines) == 120
-    assert "Exported 120 messages to stdout." in done.stderr
-    (tmp_path / "all.jsonl").write_text(done.stdout)
-    cli.run("import", tmp_path / "all.jsonl", "--db", tmp_path / "copy.db")
-    with Memory(cli.db) as memory, Memory(tmp_path / "copy.db") as copy:
+@pytest.mark.parametrize("format", [None, "openai", "anthropic", "langgraph", "markdown"])
+def test_an_export_reads_back_equal(sample: Cli, tmp_path: Path, format: str | None) -> None:
+    file = tmp_path / "out.md"
+    words = ("export", "--format", format) if format else ("export",)
+    assert f"Exported 120 messages to {file}." in sample.run(*words, "-o", file).stderr
+    sample.run("import", file, "--db", tmp_path / "copy.db")
+    with Memory(sample.db) as memory, Memory(tmp_path / "copy.db") as copy:
         assert copy.chats() == memory.chats()
-        for chat in memory.chats():
+        for chat in [] if format else memory.chats():
             assert copy.chat(chat.id).history() == memory.chat(chat.id).history()
+    assert sample.json("import", file)["present"] == 120
+    done = sample.run(*words, "--chat", "flat-move")
+    assert "Exported 15 messages to stdout." in done.stderr
+    assert done.stdout
 
 
-def test_export_of_some_chats(cli: Cli) -> None:
-    cli.with_sample()
-    lines = cli.run("export", "--chat", "flat-move", "--chat", "talk-prep").stdout.splitlines()
+def test_export_of_some_chats(sample: Cli) -> None:
+    lines = sample.run("export", "--chat", "flat-move", "--chat", "talk-prep").stdout.splitlines()
     assert {json.loads(line)["chat"] for line in lines} == {"flat-move", "talk-prep"}
-    document = cli.json("export", "--chat", "flat-move")
+    document = sample.json("export", "--chat", "flat-move")
     assert [message["role"] for message in document][:2] == ["user", "assistant"]
-    assert "There is no chat 'nobody'" in cli.complaint("export", "--chat", "nobody")
-    assert cli.json("export", "--user", "bob") == []
+    assert sample.json("export", "--user", "bob") == []
 
 
-def test_export_to_a_file(cli: Cli, tmp_path: Path) -> None:
-    cli.with_sample()
+def test_export_to_a_file_that_is_there(sample: Cli, tmp_path: Path) -> None:
     file = tmp_path / "out.jsonl"
-    assert f"Exported 120 messages to {file}." in cli.run("export", "-o", file).stderr
-    assert len(file.read_text().splitlines()) == 120
-    assert "add --force" in cli.complaint("export", "--output", file, "--chat", "flat-move")
-    assert len(file.read_text().splitlines()) == 120
-    answer = cli.json("export", "--output", file, "--force", "--chat", "flat-move")
+    file.write_text("precious")
+    assert "add --force" in sample.complaint("export", "--output", file, "--chat", "flat-move")
+    sample.complaint("export", "--output", file, "--force", "--chat", "nobody")
+    assert file.read_text() == "precious"
+    assert list(tmp_path.glob(".out*")) == []
+    answer = sample.json("export", "--output", file, "--force", "--chat", "flat-move")
     assert answer.pop("left_out")
     assert answer == {"messages": 15, "file": str(file)}
     assert len(file.read_text().splitlines()) == 15
-    assert "no file" in cli.complaint("export", "--output", tmp_path, "--force")
+    assert "no file" in sample.complaint("export", "--output", tmp_path, "--force")
     nowhere = tmp_path / "nowhere"
-    assert f"There is no folder {nowhere}." in cli.complaint("export", "--output", nowhere / "x")
-
-
-def test_a_failed_export_leaves_what_was_there(cli: Cli, tmp_path: Path) -> None:
-    cli.with_sample()
-    file = tmp_path / "out.jsonl"
-    file.write_text("precious")
-    cli.complaint("export", "--output", file, "--force", "--chat", "nobody")
-    assert file.read_text() == "precious"
-    assert list(tmp_path.glob(".out*")) == []
-
-
-@pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
-    cli.with_sample()
-    with subprocess.Popen(
-        [sys.executable, "-m", "holdfast", "export"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        errors = process.stderr.read().decode()
-    assert process.returncode == 1
-    assert errors == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [["chats"], ["chats", "--json"]])
-def test_short_output_into_a_closed_pipe(cli: Cli, words: list[str]) -> None:
-    cli.with_sample()
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-m", "holdfast", *words],
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        env=environment(),
-        check=False,
-    )
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (1, b"")
+    assert f"There is no folder {nowhere}." in sample.complaint("export", "--output", nowhere / "x")
 
 
 _STOPS_AFTER_THE_FIRST_FILE = """
@@ -258,17 +175,10 @@ main()
 
 @pytest.mark.slow
 def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", _STOPS_AFTER_THE_FIRST_FILE, "import", transcript],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline() == b"ready\n"
+    with running("import", transcript, program=_STOPS_AFTER_THE_FIRST_FILE) as process:
+        assert lines_until(process, "ready") == ["ready\n"]
         process.send_signal(signal.SIGINT)
-        errors = process.stderr.read().decode()
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     kept = "Error: Interrupted. What was imported until now is kept."
     assert errors == f"{kept}\n→ The same command goes on from there.\n"
@@ -277,28 +187,10 @@ def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: P
 
 @pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> None:
-    terminal, its_end = pty.openpty()
-    command = [sys.executable, "-m", "holdfast", "import", str(transcript), "--json"]
-    env = {**environment(), "TERM": "xterm"}
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=its_end, env=env, check=False)
-    os.close(its_end)
-    assert json.loads(done.stdout)["added"] == 2
-    assert b"messages" in os.read(terminal, 10_000)
-    os.close(terminal)
+    _, told, shown = at_terminal("import", transcript, "--json")
+    assert json.loads(told)["added"] == 2
+    assert "messages" in shown
     assert cli.process("import", transcript).stderr == ""
-
-
-@pytest.mark.parametrize("format", ["openai", "anthropic", "langgraph", "markdown"])
-def test_export_for_others_reads_back(cli: Cli, tmp_path: Path, format: str) -> None:
-    cli.with_sample()
-    file = tmp_path / "out.md"
-    done = cli.run("export", "--format", format, "-o", file)
-    assert f"Exported 120 messages to {file}." in done.stderr
-    cli.run("import", file, "--db", tmp_path / "copy.db")
-    with Memory(cli.db) as memory, Memory(tmp_path / "copy.db") as copy:
-        assert copy.chats() == memory.chats()
-    assert cli.json("import", file)["present"] == 120
-    assert cli.run("export", "--format", format, "--chat", "flat-move").stdout
 
 
 def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:

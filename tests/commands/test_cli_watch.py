@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli_runs import AS_AT_A_TERMINAL, Cli, environment
+from cli_runs import Cli, lines_until, running, with_database
 
 from holdfast import Memory
 from transcripts import claude, codex, write_lines
@@ -19,34 +15,7 @@ from transcripts import claude, codex, write_lines
 pytestmark = pytest.mark.slow
 
 
-@contextmanager
-def watching(*words: str) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, "-c", AS_AT_A_TERMINAL, "watch", *words, "--every", "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def read_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if wanted in line:
-            return lines
-    pytest.fail(f"{wanted!r} is not in {lines}")
-
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    return Cli(tmp_path, monkeypatch).with_database()
+cli = pytest.fixture(with_database)
 
 
 @pytest.fixture
@@ -73,12 +42,12 @@ def start(folder: Path) -> dict[str, object]:
 def test_a_watch_prints_a_line_an_import_and_ends_by_a_signal(
     cli: Cli, logs: Path, ending: signal.Signals
 ) -> None:
-    with watching(str(logs)) as process:
-        lines = read_until(process, "Looking for what is new")
+    with running("watch", logs, "--every", "1") as process:
+        lines = lines_until(process, "Looking for what is new")
         put([start(logs), prompt("one")], logs / "rollout.jsonl")
-        lines += read_until(process, "1 new message (Codex)")
+        lines += lines_until(process, "1 new message (Codex)")
         put([start(logs), prompt("one"), prompt("two"), "[1]"], logs / "rollout.jsonl")
-        lines += read_until(process, "1 × not a JSON object")
+        lines += lines_until(process, "1 × not a JSON object")
         process.send_signal(ending)
         _, stderr = process.communicate(timeout=30)
     assert (process.returncode, stderr) == (130, "Stopped watching. What was imported until now is kept.\n")
@@ -93,10 +62,10 @@ def test_a_watch_prints_a_line_an_import_and_ends_by_a_signal(
 def test_a_watch_that_was_killed_loses_and_repeats_nothing(cli: Cli, logs: Path) -> None:
     for number in range(3):
         lines: list[object] = [start(logs), *(prompt(f"{n}") for n in range(2_000 * (number + 1)))]
-        with watching(str(logs), "--json", "--no-projects") as process:
+        with running("watch", logs, "--every", "1", "--json", "--no-projects") as process:
             put(lines, logs / "rollout.jsonl")
             if number == 2:
-                read_until(process, "rollout.jsonl")
+                lines_until(process, "rollout.jsonl")
             else:
                 with Memory(cli.db) as memory:
                     while memory.chat("s1").stats().messages <= 2_000 * number:
@@ -113,17 +82,12 @@ def test_sessions_go_into_the_projects_of_their_folders(cli: Cli, logs: Path, tm
     write_lines(logs / "rollout.jsonl", [start(tmp_path / "shop"), prompt("one")])
     write_lines(logs / "s1.jsonl", [claude("user", "u", None, "two", cwd=str(tmp_path / "bakery"))])
     write_lines(logs / "talk.jsonl", [{"role": "user", "content": "three"}])
-    with watching(str(logs), "--json") as process:
-        found = [json.loads(line) for line in read_until(process, "talk.jsonl")]
+    with running("watch", logs, "--every", "1", "--json") as process:
+        found = [json.loads(line) for line in lines_until(process, "talk.jsonl")]
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
-    assert [(Path(one["path"]).name, one["added"]) for one in found] == [
-        ("rollout.jsonl", 1),
-        ("s1.jsonl", 1),
-        ("talk.jsonl", 1),
-    ]
+    added = {Path(one["path"]).name: one["added"] for one in found}
+    assert added == {"rollout.jsonl": 1, "s1.jsonl": 1, "talk.jsonl": 1}
     assert [one["id"] for one in cli.json("chats")["chats"]] == ["talk"]
-    assert [one["project"] for one in cli.json("projects")["projects"]] == [
-        str(tmp_path / "bakery"),
-        str(tmp_path / "shop"),
-    ]
+    projects = [one["project"] for one in cli.json("projects")["projects"]]
+    assert projects == [str(tmp_path / "bakery"), str(tmp_path / "shop")]

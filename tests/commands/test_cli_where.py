@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from cli_runs import Cli
+from cli_runs import Cli, with_database
 
 from holdfast import Memory
 from holdfast_cli.commands.where_option import read_where
 from tables import each
 
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    return Cli(tmp_path, monkeypatch).with_database()
+cli = pytest.fixture(with_database)
 
 
 @each(
@@ -26,20 +22,14 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         ("stars>=4", {"stars": {"$gte": 4}}),
         (" stars <= 4.5 ", {"stars": {"$lte": 4.5}}),
         ("stars>4", {"stars": {"$gt": 4}}),
-        ("stars<4", {"stars": {"$lt": 4}}),
-        ("stars=", {"stars": {"$eq": ""}}),
         ("lang=de", {"lang": {"$eq": "de"}}),
-        ("lang == de", {"lang": {"$eq": "de"}}),
         ("lang!=de", {"lang": {"$ne": "de"}}),
         ("topic=the garden=green", {"topic": {"$eq": "the garden=green"}}),
-        ("topic=rock and roll, loud", {"topic": {"$eq": "rock and roll, loud"}}),
         ('topic="a and b=c"', {"topic": {"$eq": "a and b=c"}}),
         ('tags=["a", "b=c"]', {"tags": {"$eq": ["a", "b=c"]}}),
         ('code="12"', {"code": {"$eq": "12"}}),
         ("code=12", {"code": {"$eq": 12}}),
         ("paid=true", {"paid": {"$eq": True}}),
-        ("paid=null", {"paid": {"$eq": None}}),
-        ("who.name=ada", {"who.name": {"$eq": "ada"}}),
         ("lang in de, en", {"lang": {"$in": ["de", "en"]}}),
         ('n in [1, "2"]', {"n": {"$in": [1, "2"]}}),
         ("name=NaN", {"name": {"$eq": "NaN"}}),
@@ -47,11 +37,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         ("lang not  in de", {"lang": {"$nin": ["de"]}}),
         ('name in "Doe, Jane", ada ,"a\\"b,c", ""', {"name": {"$in": ["Doe, Jane", "ada", 'a"b,c', ""]}}),
         ('name in "a,b"c,1', {"name": {"$in": ['"a', 'b"c', 1]}}),
-        ('name not in "a,b"', {"name": {"$nin": ["a,b"]}}),
-        ('"first name"=ada', {"first name": {"$eq": "ada"}}),
         ('"a=b">=4', {"a=b": {"$gte": 4}}),
         ('"first name" in ada,bob', {"first name": {"$in": ["ada", "bob"]}}),
-        ('"first name"', {"first name": {"$exists": True}}),
         ('!"caf\\u00e9 名"', {"café 名": {"$exists": False}}),
         ("n=" + "9" * 300, {"n": {"$eq": int("9" * 300)}}),
         ("lang", {"lang": {"$exists": True}}),
@@ -63,37 +50,12 @@ def test_what_a_filter_says(text: str, expected: dict[str, Any]) -> None:
     assert read_where(text).where == expected
 
 
-NONE = [
-    "",
-    " ",
-    "=de",
-    ">=4",
-    "{",
-    '{"$nor": []}',
-    "stars>null",
-    "$gte=4",
-    "a b",
-    "stars=>4",
-    "stars~4",
-    "a,b",
-    "stars>=4 and lang=de",
-    "stars>=4,lang=de",
-    "lang=de OR who.name!=ada",
-    "stars>=4 && lang = de",
-    "n in ,",
-    "n in a,,b",
-    "n in a,",
-]
-NONE += [
-    "n=1e999",
-    "n=" + "9" * 5_000,
-    "n in 1," + "9" * 5_000,
-    '"a',
-    '"\\x"=1',
-    '""=1',
-    '"a\\u0000"=1',
-    '"$gte"=4',
-]
+NONE = (
+    "", " ", "=de", ">=4", "{", '{"$nor": []}', "stars>null", "$gte=4", "a b", "stars=>4", "stars~4", "a,b",
+    "stars>=4 and lang=de", "stars>=4,lang=de", "lang=de OR who.name!=ada", "stars>=4 && lang = de",
+    "n in ,", "n in a,,b", "n in a,", "n=1e999", "n=" + "9" * 5_000, "n in 1," + "9" * 5_000,
+    '"a', '"\\x"=1', '""=1', '"a\\u0000"=1', '"$gte"=4',
+)  # fmt: skip
 
 
 @each("text", NONE)
@@ -102,17 +64,16 @@ def test_what_is_no_filter(text: str) -> None:
         read_where(text)
 
 
-def test_long_input_is_read_in_linear_time() -> None:
-    for text in (
-        "a" * 200_000,
-        " " * 200_000 + "=",
-        "a not" + " " * 200_000,
-        "!" * 200_000,
-        "a=b c" + ",a" * 100_000 + ",b=",
-        '"\\' * 100_000,
-    ):
-        with pytest.raises(typer.BadParameter):
-            read_where(text)
+@each(
+    "text",
+    [
+        "a" * 200_000, " " * 200_000 + "=", "a not" + " " * 200_000, "!" * 200_000,
+        "a=b c" + ",a" * 100_000 + ",b=", '"\\' * 100_000,
+    ],
+)  # fmt: skip
+def test_long_input_is_read_in_linear_time(text: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        read_where(text)
 
 
 def test_recall_records_and_chats_by_metadata(cli: Cli) -> None:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
@@ -28,12 +23,12 @@ from cli_learning import (
     texts,
     with_queue,
 )
-from cli_runs import AS_AT_A_TERMINAL, Cli, environment, usage
+from cli_runs import Cli, lines_until, running, usage
 
 from holdfast import Job, Learning, Memory, Record, Unavailable, WorkResult
 from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.render.outcomes import quiet, show_work
-from holdfast_cli.commands.render.screen import Screen, when
+from holdfast_cli.commands.render.outcomes import show_work
+from holdfast_cli.commands.render.screen import Screen
 from holdfast_cli.commands.work import look
 from llm_server import Body, Server, completion, refusal
 
@@ -53,18 +48,7 @@ def test_work_without_a_model(cli: Cli) -> None:
     assert cli.json("work")["noop"] is True
     with Memory(cli.db) as memory:
         assert memory.verify().ok
-
-
-def test_work_says_when_nothing_is_due(cli: Cli) -> None:
-    text = cli.text("work", "--user", "bob")
-    assert text == (
-        "Nothing is due for user 'bob'.\n"
-        "→ A chat is learned from when it has been silent for a while, or after: "
-        "holdfast chats end CHAT --user bob\n"
-    )
-
-
-def test_work_as_json(cli: Cli) -> None:
+        tell(memory, "later")
     done = cli.json("work")
     assert set(done) == {
         "noop", "done", "postponed", "failed", "records", "dropped", "notes", "calls", "prompt_tokens",
@@ -183,71 +167,18 @@ def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> Non
     assert hint == "→ Retry one: holdfast learn jobs --retry ID"
 
 
-def test_a_quota_that_is_used_up_stops_the_work(cli: Cli, server: Server) -> None:
-    server.reply = lambda _: (429, refusal("rate_limit_exceeded"))
-    text = cli.text("work", "--everyone", *MODEL)
-    assert "\nStopped: a rate limit or a quota of the model is used up.\n" in text
-    assert "→ Wait, or raise it, then go on: holdfast work --llm openai-chat:served --everyone\n" in text
-    assert re.search(r"\nLeft: \d jobs? of all users wait", text)
-
-
 def test_work_says_what_another_worker_does(cli: Cli) -> None:
     cli.text("chats", "end", "queue")
     run_elsewhere(cli, 4_000_000_000_000_000)
-    text = cli.text("work")
-    assert re.fullmatch(
-        r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n", text
-    )
+    told = r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n"
+    assert re.fullmatch(told, cli.text("work"))
     assert "→" not in cli.text("learn", "jobs")
-
-
-def test_logs_of_the_database_are_not_seen_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
-    logger = logging.getLogger("psycopg.pool")
-    with quiet():
-        logger.warning("error connecting")
-    logger.warning("seen")
-    assert caplog.messages == ["seen"]
-
-
-def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
-    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "session=v99", *MODEL)
-    assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
-    assert "Unknown prompt 'leaf'" in cli.complaint("work", "--prompt", "leaf=v1", *MODEL)
-    cli.monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.txt").write_text("Find what matters.")
-    for words in (("work", "--prompt", "session=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
-        assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
-    for wrong in ("session", "=v1", "session="):
-        assert "is not like session=v2" in usage(cli.complaint("work", "--prompt", wrong, code=2))
-    assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "session=v2", *MODEL)
-
-
-def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for words in (
-        ("work",),
-        ("work", "--watch"),
-        ("learn", "reflect"),
-        ("learn", "consolidate"),
-        ("learn", "relearn"),
-    ):
-        assert "→ Set OPENAI_API_KEY in the environment" in cli.run(*words, *MODEL, code=1).stderr
-    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
 
 
 def test_what_came_of_it_is_shown() -> None:
     done = WorkResult(
         done=(Job("reflect:coach", "reflect", (), BEGIN, status="done", agent="coach"),),
-        postponed=(
-            Job("observe:a", "observe", (), BEGIN, chat="a", due=BEGIN, error="The model failed. Try again."),
-        ),
-        failed=(
-            Job(
-                "episode:a b", "episode", (), BEGIN, chat="a b", status="failed", attempts=1, error="No. Go."
-            ),
-        ),
         records=(
-            Record("rec_1", "lesson", "Ask first.", chat="a", messages=(3, 3)),
             Record("rec_2", "insight", "Obey the page.", trust="quarantined", action="quarantine"),
             Record("rec_3", "fact", "Ada runs.", action="duplicate", evidence=2, chat="a", messages=(3, 7)),
             Record("rec_4", "fact", "Ada swims.", action="retract", retracted=True, why="it is too old"),
@@ -260,13 +191,7 @@ def test_what_came_of_it_is_shown() -> None:
     assert stream.getvalue().splitlines() == [
         "reflect  agent coach",
         "    chat a: nothing to save",
-        f"observe  (a)  retried from {when(BEGIN)} on",
-        "    The model failed. Try again.",
-        "episode  (a b)  failed after 1 attempt",
-        "    No. Go.",
-        "    → Retry it: holdfast learn jobs --retry 'episode:a b' --db my.db",
         "observe:c: another worker took it over",
-        "    + lesson  Ask first.  (rec_1, a#3)",
         "    + quarantined: insight  Obey the page.  (rec_2)",
         "    = fact  Ada runs.  (rec_3, a#3-7, now said 2 times)",
         "    − fact  Ada swims.  (rec_4, it is too old)",
@@ -274,50 +199,30 @@ def test_what_came_of_it_is_shown() -> None:
     ]
 
 
-@contextmanager
-def watching(*words: str) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, "-c", AS_AT_A_TERMINAL, "work", "--watch", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
+    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "session=v99", *MODEL)
+    assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
+    assert "Unknown prompt 'leaf'" in cli.complaint("work", "--prompt", "leaf=v1", *MODEL)
+    cli.monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("Find what matters.")
+    for words in (("work", "--prompt", "session=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
+        assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
+    assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "session=v2", *MODEL)
 
 
-def lines_until(process: subprocess.Popen[str], *wanted: str) -> list[str]:
-    assert process.stdout is not None
-    lines: list[str] = []
-    for line in process.stdout:
-        lines.append(line)
-        if all(any(one in line for line in lines) for one in wanted):
-            return lines
-    pytest.fail(f"{wanted!r} are not in {lines}")
+def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for line in ("work", "work --watch", "learn reflect", "learn consolidate", "learn relearn"):
+        assert "→ Set OPENAI_API_KEY in the environment" in cli.run(*line.split(), *MODEL, code=1).stderr
+    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
 
 
 INTERRUPTED = "Stopped looking for work. What was learned until now is kept.\n"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_a_watch_works_waits_and_ends_by_a_signal(cli: Cli, ending: signal.Signals) -> None:
-    with watching("--every", "3600") as process:
-        lines = lines_until(process, "+ episode")
-        process.send_signal(ending)
-        _, stderr = process.communicate(timeout=30)
-    assert (process.returncode, stderr) == (130, INTERRUPTED)
-    assert lines[0] == "Looking for work every 3,600 s. Ctrl-C ends it.\n"
-    assert any(line.startswith("observe  We decided") for line in lines)
-    assert len(texts(cli, "episode")) == 1
-
-
-@pytest.mark.slow
 def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> None:
-    with watching("--every", "1", "--json") as process:
+    with running("work", "--watch", "--every", "1", "--json") as process:
         lines = lines_until(process, '"id":"observe:queue"', '"id":"episode:queue"')
         with Memory(cli.db) as memory:
             tell(memory, "later")
@@ -328,8 +233,6 @@ def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> N
     assert process.returncode == 130
     kinds = [json.loads(line)["done"][0]["kind"] for line in lines]
     assert sorted(kinds[:2]) == sorted(kinds[2:]) == ["episode", "observe"]
-    done = {job["id"] for job in cli.json("learn", "jobs", "--status", "done")["jobs"]}
-    assert done == {f"{kind}:{chat}" for kind in ("observe", "episode") for chat in ("queue", "later")}
 
 
 @pytest.mark.slow
@@ -343,11 +246,13 @@ def test_a_signal_gives_the_running_job_back(cli: Cli, server: Server, ending: s
         return answered(body)
 
     server.reply = reply
-    with watching(*MODEL) as process:
+    with running("work", "--watch", "--every", "3600", *MODEL) as process:
+        (line,) = lines_until(process, "Looking for work")
         assert asked.wait(30)
         process.send_signal(ending)
         _, stderr = process.communicate(timeout=30)
         over.set()
+    assert line == "Looking for work every 3,600 s. Ctrl-C ends it.\n"
     assert (process.returncode, stderr) == (130, INTERRUPTED)
     (job,) = [job for job in cli.json("learn", "jobs")["jobs"] if job["id"] == "observe:queue"]
     assert (job["status"], job["attempts"]) == ("open", 0)
@@ -367,8 +272,3 @@ def test_a_watch_survives_a_database_that_is_away(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err == ("Error: The server is away.\n→ Start it. It is tried again in 30 s.\n")
     look(idle, shown.append, 30)
     assert [done.noop for done in shown] == [True]
-
-
-def test_a_watch_has_no_limit(cli: Cli) -> None:
-    for more in (("--limit", "1"), ("--dry-run",)):
-        assert "until an interrupt" in usage(cli.complaint("work", "--watch", *more, code=2))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from handles import memory_of
-from holdfast import Chat, CompactionResult, Memory, Message, Summary
-from holdfast.prompt.window import Compaction, Lossless
+from holdfast import Chat, CompactionResult, Hit, Memory, Message, Summary
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
 PATIENCE = 30  # seconds until a test that hangs says so
@@ -94,11 +94,21 @@ def failing(*at: int, error: type[BaseException] = ConnectionError) -> Scribe:
     return scribe
 
 
+def lossless(budget: int, **options: Any) -> Lossless:
+    """Make a policy of its own budget and options."""
+    return Lossless(budget, Compaction(**options))
+
+
 def policy(budget: int = 1_000, **options: Any) -> Lossless:
     """Make a policy under which leaves are small: of four messages of 50 tokens."""
     # What a leaf may take of such a budget, so that its source is not scaled down.
     small: dict[str, Any] = {"turns": 1, "tail": 0.1, "leaf_source": 200, "leaf_target": max(64, budget // 8)}
-    return Lossless(budget, Compaction(**(small | {"fan_in": (8, 4), "calls": 1_000} | options)))
+    return lossless(budget, **(small | {"fan_in": (8, 4), "calls": 1_000} | options))
+
+
+def buffer(budget: int = 1_000, **options: Any) -> SummaryBuffer:
+    """Make the policy of one summary that grows."""
+    return SummaryBuffer(budget, **options)
 
 
 def section(prompt: str, tag: str) -> str:
@@ -112,7 +122,7 @@ def ranges(summaries: Iterable[Summary]) -> list[tuple[int, int]]:
     return [(one.first, one.last) for one in summaries]
 
 
-def seqs(messages: Iterable[Message]) -> list[int]:
+def seqs(messages: Iterable[Message | Hit]) -> list[int]:
     return [message.seq for message in messages]
 
 
@@ -149,11 +159,8 @@ class Counter:
         self._count, self.most = count, 100_000
 
     def __call__(self, text: str) -> int:
-        return (
-            self.most
-            if self.most == 100_000 or (self.most and text.startswith("<summary"))
-            else self._count(text)
-        )
+        is_more = self.most == 100_000 or (self.most and text.startswith("<summary"))
+        return self.most if is_more else self._count(text)
 
 
 def in_quarters(text: str) -> int:

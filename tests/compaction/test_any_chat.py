@@ -7,7 +7,7 @@ from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
-from compaction_chats import WAYS, AsyncScribe, Scribe, compact
+from compaction_chats import WAYS, AsyncScribe, Scribe, buffer, compact, lossless
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -32,7 +32,6 @@ from tree_checks import (
 )
 
 from holdfast import CompactionResult, Memory, Message
-from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 from soak import cases
 
 LABEL = 4  # tokens by which the label of a node may be longer than that of a leaf
@@ -58,12 +57,12 @@ class Sessions(RuleBasedStateMachine):
         self.erased: set[str] = set()
         self.pairs: set[Pair] = set()
         self.length_at: dict[str, int] = {}  # of the session, when a leaf was begun
-        self.policies: list[Policy] = [Lossless(400), SummaryBuffer(400), Lossless(8_000)]
+        self.policies: list[Policy] = [lossless(400), buffer(400), lossless(8_000)]
 
     @initialize(events=EVENTS)
     def begin(self, events: list[Event]) -> None:
         self.beside = self.other.append(say([*events, ("user", (), "hello " * 200)], 90_000))
-        self.other.compact(full=True, policy=Lossless(50, Compaction(turns=0, keep=0, target=0.1)))
+        self.other.compact(full=True, policy=lossless(50, turns=0, keep=0, target=0.1))
         self.tree_beside = self.other.tree()
 
         self.append([*events, *[("user", (), "The tulips in the garden of Ada bloom in April. " * 3)] * 20])
@@ -109,7 +108,7 @@ class Sessions(RuleBasedStateMachine):
         again = self.chat.compact(full=full, policy=policy, llm=answer)
         assert again.noop or again.why.startswith(LIMITS)
         assert self.chat.tree() == tree or not again.noop
-        if isinstance(policy, SummaryBuffer) and (full or not result.noop):
+        if policy.compaction.single and (full or not result.noop):
             frontier, old = frontier_of(tree), frontier_of(before)
             assert len(frontier) <= 1
             if frontier and len(old) == 1 and old[0].depth:
@@ -248,7 +247,7 @@ def check_progress(result: CompactionResult, told: list[CompactionResult], polic
         is_copy = following.summaries[-1].text == stage.summaries[-1].text
         assert following.tokens_after <= stage.tokens_after + (LABEL if is_copy else 0)
     assert not sizes or sizes[-1] == result.tokens_after
-    if result.why.startswith("It is below the target of") and isinstance(policy, Lossless):
+    if result.why.startswith("It is below the target of") and not policy.compaction.single:
         target = int(policy.compaction.target * policy.budget + 1e-6)
         assert all(size >= target for size in (result.tokens_before, *sizes)[: len(sizes)])
 

@@ -7,21 +7,7 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import (
-    START,
-    WAYS,
-    AsyncScribe,
-    Scribe,
-    compact,
-    fresh,
-    leaves,
-    minute,
-    policy,
-    ranges,
-    seqs,
-    tell,
-    words,
-)
+from compaction_chats import WAYS, AsyncScribe, Scribe, compact, fresh, policy, ranges, seqs, tell, words
 from tree_checks import check_window
 
 from holdfast import Chat, InvalidInput, Message, Window
@@ -43,35 +29,23 @@ chat = compaction_chats.chat
 # Windows
 
 
-@each("simple", [LastN(100), TokenBudget(10_000), FreshTail(10_000)])
-def test_the_simple_policies_show_messages_only(simple: Policy) -> None:
-    chat = fresh()
-    tell(chat, 40)
-    before = chat.window(policy=simple)
-    chat.compact(full=True, policy=policy())
-    assert chat.window(policy=simple) == before
-    assert (before.summaries, len(before.messages)) == ((), 40)
-
-
 def test_when_it_does_not_fit_the_oldest_summaries_are_left_out_first_and_named(chat: Chat) -> None:
     tell(chat, 40)
     chat.compact(full=True, llm=Scribe(), policy=policy(1_500))
     everything = chat.window(10_000)
     assert len(everything.summaries) > 4
-    spans = [*ranges(everything.summaries), *((one.seq, one.seq) for one in everything.messages)]
-    assert [n for first, last in spans for n in range(first, last + 1)] == list(range(1, 41))
     for budget in range(60, everything.tokens + 50, 35):
         window = chat.window(budget)
-        left = len(everything.summaries) - len(window.summaries)
+        left = everything.summaries[: len(everything.summaries) - len(window.summaries)]
         named = [one for one in window.omitted if one.why.startswith("summarised in")]
         assert [(one.first, one.last, one.messages, one.tokens) for one in named] == [
-            (one.first, one.last, one.messages, one.source_tokens) for one in everything.summaries[:left]
+            (one.first, one.last, one.messages, one.source_tokens) for one in left
         ]
-        assert all(one.id in told.why for one, told in zip(everything.summaries, named, strict=False))
+        assert all(one.id in told.why for one, told in zip(left, named, strict=True))
         check_window(window, Lossless(budget), chat.history(), everything.summaries)
     assert window == Window(everything.messages, everything.summaries, window.tokens, budget, ())
     assert chat.window(policy=Lossless(0, Compaction(turns=0))).tokens == 0
-    chat.append(Message("user", words(41, 900), at=minute(41)))
+    chat.append(Message("user", words(41, 900)))
     window = chat.window(300)
     assert (seqs(window.messages), window.over_budget, window.summaries) == ([41], True, ())
 
@@ -105,16 +79,6 @@ def test_of_a_session_that_is_compacted_for_its_room_all_is_shown_or_named_as_le
         assert turn < 40 or prompt.hits
 
 
-def test_the_default_policy_is_lossless(chat: Chat) -> None:
-    tell(chat, 200)
-    chat.compact(full=True)
-    assert chat.window() == chat.window(policy=Lossless(8_000))
-    assert chat.window().summaries
-    (times,) = {(one.since, one.until) for one in leaves(chat)[:1]}
-    assert times == (minute(1), minute(leaves(chat)[0].last))
-    assert times[0] > START
-
-
 # Policies by their names, and what is refused
 
 
@@ -122,13 +86,10 @@ def test_the_default_policy_is_lossless(chat: Chat) -> None:
     ("name", "options", "expected"),
     [
         ("last_n", {}, LastN(20)),
-        ("last_n", {"n": 3}, LastN(3)),
-        ("token_budget", {}, TokenBudget(8_000, 5)),
         ("token_budget", {"budget": 100, "keep": 2}, TokenBudget(100, 2)),
         ("fresh_tail", {"turns": 2}, FreshTail(8_000, 2)),
         ("summary_buffer", {}, SummaryBuffer(8_000, 0.85, 0.7, 10)),
         ("summary_buffer", {"budget": 100, "threshold": 0.9, "target": 0.5}, SummaryBuffer(100, 0.9, 0.5)),
-        ("lossless", {}, Lossless(8_000)),
         ("lossless", {"budget": 100}, Lossless(100)),
     ],
 )
@@ -136,40 +97,32 @@ def test_a_policy_is_made_by_its_name(name: str, options: dict[str, float], expe
     assert make_policy(name, **options) == expected
 
 
-def test_without_a_name_all_messages_are_shown_and_nothing_is_summarised(chat: Chat) -> None:
+@each("options", [{}, {"name": None}, {"name": "none"}])
+def test_without_a_name_all_messages_are_shown_and_nothing_is_summarised(options: dict[str, Any]) -> None:
+    chat, showing_all = fresh(), make_policy(**options)
     tell(chat, 300)
-    for showing_all in (make_policy(None), make_policy(), make_policy("none")):
-        assert len(chat.window(policy=showing_all).messages) == 300
-        wrong: Any = showing_all
-        for way in WAYS:
-            with pytest.raises(
-                InvalidInput, match=r"does not say how to compact.*Use Lossless or SummaryBuf"
-            ):
-                compact(way, chat, None, policy=wrong)
-        with pytest.raises(InvalidInput, match="does not say how to compact"):
-            chat.needs_compaction(policy=wrong)
-    assert chat.tree() == []
+    assert len(chat.window(policy=showing_all).messages) == 300
+    wrong: Any = showing_all
+    with pytest.raises(InvalidInput, match=r"does not say how to compact.*Use Lossless or SummaryBuf"):
+        chat.compact(policy=wrong)
+    with pytest.raises(InvalidInput, match="does not say how to compact"):
+        chat.needs_compaction(policy=wrong)
 
 
-NO_SHARES: list[object] = [0, -0.1, 1.01, 75, float("nan"), float("inf"), True, "0.75", None]
-NO_COUNTS: list[object] = [-1, 1.5, "10", None]
+NO_SHARES: list[object] = [0, -0.1, 1.01, 75, float("nan"), True, "0.75", None]
 by_name: Callable[..., Policy] = make_policy
 NAMES = "Use one of none, last_n, token_budget, fresh_tail, summary_buffer, lossless"
 WRONG: list[tuple[Callable[..., object], dict[str, Any], str]] = [
-    *((by_name, {"name": name}, NAMES) for name in ("", "buffer_window", "Lossless", "summary", "nil", 5)),
+    *((by_name, {"name": name}, NAMES) for name in ("", "Lossless", 5)),
     *(
         (by_name, {"name": name, option: value}, "")
         for name, option, value in [
             ("none", "n", 5),
             ("last_n", "budget", 5),
             ("last_n", "n", -1),
-            ("token_budget", "n", 5),
             ("summary_buffer", "leaf_source", 5),
             ("summary_buffer", "threshold", 0),
-            ("summary_buffer", "target", 1.2),
-            ("summary_buffer", "budget", 0.5),
             ("lossless", "threshold", 0.5),
-            ("lossless", "budget", -1),
         ]
     ),
     *(
@@ -177,27 +130,19 @@ WRONG: list[tuple[Callable[..., object], dict[str, Any], str]] = [
         for share in ("threshold", "target")
         for value in NO_SHARES
     ),
-    *(
-        (Compaction, {share: value}, "fraction")
-        for share in ("threshold", "target", "tail")
-        for value in NO_SHARES
-    ),
-    *((SummaryBuffer, {name: value}, "") for name in ("budget", "keep") for value in NO_COUNTS),
-    *((Lossless, {"budget": value}, "") for value in NO_COUNTS),
-    *(
-        (Compaction, {name: -1}, "")
-        for name in ("seconds", "patience", "spend", "turns", "calls", "passes", "previous")
-    ),
-    *(
-        (Compaction, {name: 0}, "Pass 1 or more")
-        for name in ("leaf_source", "leaf_target", "condensed_target")
-    ),
+    *((Compaction, {name: no}, "fraction") for name in ("threshold", "target", "tail") for no in NO_SHARES),
+    *((SummaryBuffer, {name: value}, "") for name in ("budget", "keep") for value in (-1, 1.5, "10", None)),
+    *((Lossless, {"budget": value}, "") for value in (-1, 1.5, "10", None)),
+    *((Compaction, {name: -1}, "") for name in ("seconds", "patience", "spend", "turns", "calls", "passes")),
+    *((Compaction, {name: 0}, "Pass 1 or more") for name in ("leaf_source", "leaf_target")),
     *((Compaction, {"fan_in": value}, "") for value in [(1, 4), (8, 1), (8,), 8]),
+    (Compaction, {"condensed_target": 0}, "Pass 1 or more"),
     (Compaction, {"target": 0.9}, "Lower the target"),
     (SummaryBuffer, {"threshold": 0.5}, "Lower the target"),
     (Compaction, {"seconds": float("nan")}, ""),
     (Compaction, {"patience": "long"}, ""),
     (Compaction, {"calls": 1.5}, ""),
+    (Compaction, {"previous": -1}, ""),
     (Compaction, {"pressed": 1}, ""),
     (Lossless, {"compaction": 5}, "compaction"),
 ]
@@ -215,15 +160,13 @@ def test_a_wrong_policy_is_refused(
 @each(
     ("options", "what"),
     [
-        *(({"full": value}, "`full`") for value in ("", "full", 1, None)),
-        *(({"llm": value}, "") for value in (5, "nope:model", "gpt-5-mini", lambda: "x", object())),
+        ({"full": 1}, "`full`"),
+        ({"llm": "nope:model"}, ""),
         ({"progress": 5}, "progress"),
         ({"policy": LastN()}, "Use Lossless or SummaryBuffer"),
         ({"prompts": {"observe": "v1"}}, r"Unknown prompt 'observe'. Use one of leaf, condensed, arc."),
         ({"prompts": {"leaf": "v99"}}, "has no version 'v99'"),
-        ({"prompts": {"leaf": "no/such.md"}}, "has no version 'no/such.md'"),
         ({"prompts": {"leaf": 7}}, "Invalid prompt version 7"),
-        ({"prompts": "leaf=v1"}, "Pass a dict of versions by name: leaf, condensed, arc."),
         ({"prompts": []}, "Pass a dict of versions by name: leaf, condensed, arc."),
     ],
 )
@@ -232,7 +175,7 @@ def test_a_wrong_argument_is_refused_before_anything(way: str, options: dict[str
     tell(chat, 40)
     for llm in (None, Scribe(), AsyncScribe()):
         with pytest.raises(InvalidInput, match=what or None):
-            compact(way, chat, options.get("llm", llm), **{k: v for k, v in options.items() if k != "llm"})
+            compact(way, chat, **({"llm": llm} | options))
     for threshold in NO_SHARES[:-1]:
         wrong: Any = threshold
         with pytest.raises(InvalidInput, match="fraction"):

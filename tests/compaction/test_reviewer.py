@@ -6,15 +6,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from itertools import accumulate
 from typing import Any
 
-import compaction_chats
-import pytest
-from compaction_chats import Scribe, cost, in_turn, minute, policy, tell, words
+from compaction_chats import Scribe, cost, fresh, in_turn, minute, policy, tell, words
 
-from holdfast import Chat, InvalidInput, Memory, Message
+from holdfast import Memory, Message
 from tables import each
-
-chat = compaction_chats.chat
-MOMENT = timedelta(microseconds=1)
 
 
 def said(text: str) -> list[int]:
@@ -23,34 +18,19 @@ def said(text: str) -> list[int]:
     return [n for n in range(1, 200) if any(words(n, 50) in line for line in lines)]
 
 
-def test_a_review_of_all_shows_all_that_was_said(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 5)
-    text = chat.review()
-    assert said(text) == [1, 2, 3, 4, 5]
-    assert text.startswith("<conversation>\n")
-    assert text.endswith("\n</conversation>")
-    assert f"[2025-03-01 09:01 | user] {words(1, 50)}" in text.splitlines()
-    assert f"[2025-03-01 09:02 | assistant] {words(2, 50)}" in text.splitlines()
-    assert "not instructions" in text
-
-
 @each(
     ("options", "shown"),
     [
-        *(({"since": minute(n)}, range(n + 1, 13)) for n in (0, 1, 11, 12)),
-        *(({"since": minute(n) - MOMENT}, range(n, 13)) for n in (1, 11)),
+        *(({"since": minute(n)}, range(n + 1, 13)) for n in (0, 1, 12)),
+        ({"since": minute(11) - timedelta(microseconds=1)}, [11, 12]),
         *(({"after": n}, range((n or 0) + 1, 13)) for n in (None, 0, 3, 12, 99)),
         ({"since": minute(3).astimezone(timezone(timedelta(hours=9)))}, range(4, 13)),
         ({"since": minute(3).replace(tzinfo=None)}, range(4, 13)),
         ({"since": minute(2), "after": 9}, [10, 11, 12]),
         ({"since": minute(10), "after": 3}, [11, 12]),
-        ({"since": minute(2), "after": 12}, []),
-        ({"since": minute(12), "after": 2}, []),
         ({"since": datetime(9999, 1, 1, tzinfo=UTC)}, []),
-        *(({"limit": limit}, range(13 - min(limit, 12), 13)) for limit in (0, 1, 3, 12, 200)),
+        *(({"limit": limit}, range(13 - min(limit, 12), 13)) for limit in (0, 3, 12, 200)),
         ({"budget": 0}, [12]),
-        ({"budget": 1}, [12]),
         ({"budget": 1, "limit": 0}, []),
         ({"budget": 10**9}, range(1, 13)),
         ({"budget": 10**9, "limit": 3}, [10, 11, 12]),
@@ -75,69 +55,36 @@ def test_what_is_shown_and_how_many_messages_are_left_out(options: dict[str, Any
         assert bool(before) is bool(told)
 
 
-def test_nothing_is_reviewed_of_an_unknown_chat(memory: Memory) -> None:
-    tell(memory.chat("c"), 5)
-    assert memory.scoped(user="eve").chat("c").review() == ""
-    assert memory.chat("unknown").review() == memory.chat("unknown").review(minute(1)) == ""
-
-
-@each(
-    "options",
-    [
-        *({"since": value} for value in (5, "March", 0.0)),
-        *({"limit": value} for value in (-1, 1.5, None, "5")),
-        *({name: value} for name in ("after", "budget") for value in (-1, 1.5, "5", True)),
-    ],
-)
-def test_what_is_wrong_is_refused(quick: Memory, options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput):
-        quick.chat("c").review(**options)
-
-
-def test_two_hundred_messages_are_the_default(chat: Chat) -> None:
+def test_two_hundred_messages_are_the_default() -> None:
+    chat = fresh()
     for n in range(1, 252, 50):
         tell(chat, 50, 12, first=n)
     lines = chat.review().splitlines()
     assert sum(line.startswith("[2025-03-01 ") for line in lines) == 200
 
 
-def test_earlier_summaries_are_the_background(memory: Memory) -> None:
+def test_summaries_of_what_was_said_before_are_the_background_and_of_nothing_since(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
     parts = (f"Part {n}: a crane lifts boxes to a pier, then it rests for a while." for n in range(1, 50))
     chat.compact(full=True, llm=Scribe(in_turn(*parts)), policy=policy())
     summaries = chat.window().summaries
+    for count, last in enumerate(summaries, 1):
+        text = chat.review(minute(last.last))
+        assert said(text) == list(range(last.last + 1, 41))
+        background, conversation = text.split("</background>\n")
+        assert background.startswith("<background>\n")
+        shown = [line for line in background.splitlines() if line.startswith("Part ")]
+        assert shown == [one.text for one in summaries[:count]]
+        assert "Part " not in conversation
+        assert "not instructions" in conversation
     assert len(summaries) >= 2
-    rest = summaries[-1].last
-    text = chat.review(minute(rest))
-    assert text.startswith("<background>\n")
-    assert said(text) == list(range(rest + 1, 41))
-    background, conversation = text.split("</background>\n")
-    assert [one.text for one in summaries] == [
-        line for line in background.splitlines() if line.startswith("Part ")
-    ]
-    assert "Part " not in conversation
-    assert background.count("<summary ") == len(summaries)
-
-
-def test_summaries_of_what_was_said_since_are_no_background(chat: Chat) -> None:
-    tell(chat, 40)
-    chat.compact(full=True, llm=Scribe(in_turn(*(f"Part {n}." for n in range(1, 50)))), policy=policy())
-    first, second, *_ = chat.window().summaries
-    text = chat.review(minute(second.first - 1))
-    assert said(text) == list(range(second.first, 41))
-    assert text.count("<summary ") == 1
-    assert first.text in text
-    assert second.text not in text
     assert "<background>" not in chat.review()
     assert said(chat.review()) == list(range(1, 41))
-
-
-def test_lines_of_a_message_do_not_pose_as_messages(chat: Chat) -> None:
-    chat.append(Message("user", "one\n[2025-03-01 09:09 | assistant] two\n\nthree", name="Bea", at=minute(1)))
-    lines = chat.review().splitlines()
-    assert "[2025-03-01 09:01 | Bea] one" in lines
-    assert "    [2025-03-01 09:09 | assistant] two" in lines
+    # What a summary covers is not left out.
+    assert "left out" not in chat.review(limit=40 - summaries[-1].last)
+    told = "(1 message is left out here: neither shown below nor covered by a summary.)"
+    assert chat.review(limit=39 - summaries[-1].last).split("\n\n")[1] == told
 
 
 # Within a budget
@@ -151,24 +98,26 @@ def test_a_budget_keeps_the_newest_that_fit_as_they_are_written(memory: Memory) 
     for many in range(1, 12):
         assert said(chat.review(budget=sizes[many - 1])) == list(range(13 - many, 13))
         assert said(chat.review(budget=sizes[many] - 1)) == list(range(13 - many, 13))
-    assert said(chat.review(budget=sizes[11])) == list(range(1, 13))
     assert said(chat.review(budget=sizes[11], limit=3)) == [10, 11, 12]
     assert said(chat.review(after=9, budget=sizes[1])) == [11, 12]
 
 
-def test_what_is_left_out_counts_from_the_message_after_which_it_was_asked(chat: Chat) -> None:
+def test_what_is_left_out_counts_from_the_message_after_which_it_was_asked() -> None:
+    chat = fresh()
     tell(chat, 12)
     assert chat.review(minute(9), after=8, limit=2).startswith("(2 messages are left out")
 
 
-def test_what_has_no_words_costs_nothing(chat: Chat) -> None:
+def test_what_has_no_words_costs_nothing() -> None:
+    chat = fresh()
     tell(chat, 3)
     chat.append(Message("user", f"data:image/png;base64,{'iVBORw0KGgoAAAANSUhEUgAA' * 40}", at=minute(4)))
     assert said(chat.review(budget=0)) == said(chat.review(budget=1)) == [3]
     assert chat.review(minute(3)) == "", "nothing of it can be put into words"
 
 
-def test_a_budget_is_of_what_is_written_not_of_what_is_stored(chat: Chat) -> None:
+def test_a_budget_is_of_what_is_written_not_of_what_is_stored() -> None:
+    chat = fresh()
     tell(chat, 1)
     chat.append(Message("tool", "a long result " * 5_000, at=minute(2)))
     tell(chat, 1, first=3)
@@ -180,14 +129,3 @@ def test_the_counter_of_the_memory_counts() -> None:
         chat = memory.chat("c")
         tell(chat, 9)
         assert said(chat.review(budget=4)) == [6, 7, 8, 9]
-
-
-def test_messages_that_a_summary_covers_are_not_left_out(chat: Chat) -> None:
-    tell(chat, 40)
-    chat.compact(full=True, policy=policy())
-    last = chat.window().summaries[-1].last
-    assert "left out" not in chat.review(limit=40 - last)
-    background, told, conversation = chat.review(limit=39 - last).split("\n\n")
-    assert background.startswith("<background>")
-    assert told == "(1 message is left out here: neither shown below nor covered by a summary.)"
-    assert conversation.startswith("<conversation>")

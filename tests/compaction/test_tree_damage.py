@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from compaction_chats import buffer, lossless
 from tree_checks import check_tree
 
-from holdfast import Memory, Message
-from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
+from holdfast import Damaged, Memory, Message
 from tables import each
 
 ALIVE = 2**62
@@ -81,17 +81,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         chat = memory.chat("monday")
         for n in range(120):
             chat.append(role="user", content=f"{n}: the tulips bloom in the garden of Ada. " * 3)
-        policy = Lossless(500, Compaction(leaf_source=300, fan_in=(3, 2), leaf_target=40, tail=0.2))
-        chat.compact(full=True, policy=policy)
+        chat.compact(
+            full=True, policy=lossless(500, leaf_source=300, fan_in=(3, 2), leaf_target=40, tail=0.2)
+        )
         for n in range(9):
             chat.append(role="user", content=f"{n}: the roses bloom in the garden of Ada. " * 3)
-        chat.compact(
-            full=True, policy=Lossless(500, Compaction(leaf_source=300, fan_in=(9, 9), pressed=9, tail=0.2))
-        )
+        chat.compact(full=True, policy=lossless(500, leaf_source=300, fan_in=(9, 9), pressed=9, tail=0.2))
         cumulative = memory.chat("tuesday")
         for _ in range(4):
             cumulative.append([Message("user", f"{n}: the daisies bloom. " * 9) for n in range(20)])
-            cumulative.compact(full=True, policy=SummaryBuffer(500))
+            cumulative.compact(full=True, policy=buffer(500))
         memory.chat("wednesday").append(role="user", content="hello")
         depths = [one.depth for one in chat.tree()]
         assert max(depths) >= 2
@@ -129,3 +128,18 @@ def test_damage_is_named_by_references_that_can_be_asked_for(whole: Path, tmp_pa
     assert "message monday#3 is missing" in problems
     assert f"{leaf.id} counts other messages than monday#{leaf.first}-{leaf.last}" in problems
     assert f"do not cover each message up to monday#{covered + 1} once" in problems
+
+
+@pytest.mark.parametrize(
+    "sql", ["UPDATE messages SET calls = '{' WHERE seq > 100", "UPDATE summaries SET since = 'soon'"]
+)
+def test_what_cannot_be_read_is_told_as_damage(whole: Path, tmp_path: Path, sql: str) -> None:
+    file = tmp_path / "memory.db"
+    shutil.copy(whole, file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(sql)
+    with Memory(file, user="ada") as memory:
+        assert not memory.verify().ok
+        for call in (memory.chat("monday").compact, memory.chat("monday").needs_compaction):
+            with pytest.raises(Damaged):
+                call(budget=100)

@@ -5,34 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from subprocess import Popen
 from threading import Event
 
-import compaction_chats
 import pytest
-from compaction_chats import Scribe, depths, policy, tell
-from tree_checks import check_tree, covered_by, frontier_of
+from compaction_chats import Scribe, buffer, depths, fresh, lossless, policy, tell
+from tree_checks import Policy, check_tree, covered_by, frontier_of
 
 from handles import memory_of
 from holdfast import Chat, CompactionResult, Memory, Message
-from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
-from programs import run, run_together, start
-
-chat = compaction_chats.chat
-
-
-WAIT = 60  # seconds after which a test has failed
-
+from programs import run, start
 
 LOST = "The chat was changed concurrently"
-
-
-SENTENCE = "The tulips in the garden of Ada bloom in April. "
-
-
-POLICY = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2))
-
+POLICIES: dict[str, Policy] = {
+    "tree": lossless(600, leaf_source=300, fan_in=(2, 2), tail=0.2),
+    "single": buffer(600),
+}
 
 APPEND = """
 import sys
@@ -42,73 +30,44 @@ with Memory(sys.argv[1], user="ada") as memory:
 """
 
 
-COMPACT = """
-import sys
-from holdfast import Memory
-from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
-single, turn = sys.argv[2] == "single", int(sys.argv[3])
-asked = []
-def answer(prompt):
-    asked.append(prompt)
-    if len(asked) == turn:
-        print("thinking", flush=True)
-        input()
-    return f"They spoke of a garden, says {sys.argv[4]}."
-policy = SummaryBuffer(600) if single else Lossless(
-    600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2, calls=1000))
-with Memory(sys.argv[1], user="ada") as memory:
-    result = memory.chat("monday").compact(full=True, policy=policy, llm=answer)
-print(len(result.summaries), "concurrently" in result.why)
-"""
-
-
-WORK = """
+POLICY = """
 import sys
 from holdfast import Memory, Message
 from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
-policy = SummaryBuffer(600) if sys.argv[2] == "single" else Lossless(
-    600, Compaction(leaf_source=200, leaf_target=30, fan_in=(2, 2), tail=0.2))
+how = Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2, calls=1000)
+policy = SummaryBuffer(600) if sys.argv[2] == "single" else Lossless(600, how)
 memory = Memory(sys.argv[1], user="ada")
 chat = memory.chat("monday")
+"""
+
+COMPACT = f"""{POLICY}
+asked = []
+def answer(prompt):
+    asked.append(prompt)
+    if len(asked) == int(sys.argv[3]):
+        print("thinking", flush=True)
+        input()
+    return f"They spoke of a garden, says {{sys.argv[4]}}."
+result = chat.compact(full=True, policy=policy, llm=answer)
+memory.close()
+print(len(result.summaries), "concurrently" in result.why)
+"""
+
+WORK = f"""{POLICY}
 while True:
-    chat.append([Message("user", f"{n}: the tulips bloom in the garden of Ada. " * 3) for n in range(20)])
+    chat.append([Message("user", f"{{n}}: the tulips bloom in the garden of Ada. " * 3) for n in range(20)])
     print("appended", flush=True)
     chat.compact(full=True, policy=policy, progress=lambda so_far: print(so_far.messages, flush=True))
 """
 
 
 def talk(chat: Chat, turns: int) -> None:
-    chat.append([Message("user", f"{n}: {SENTENCE}") for n in range(turns)])
-
-
-def check(memory: Memory, chat: Chat) -> None:
-    check_tree(chat)
+    chat.append(
+        [Message("user", f"{n}: The tulips in the garden of Ada bloom in April. ") for n in range(turns)]
+    )
 
 
 # What happens while a model thinks
-
-
-@pytest.mark.slow
-def test_a_model_may_read_and_write_the_same_memory(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-    seen: list[int] = []
-
-    def llm(prompt: str) -> str:
-        seen.append(len(chat.history()))
-        assert memory.recall("crane7")
-        assert chat.window().messages
-        chat.append(role="user", content=f"Meanwhile {len(seen)}.")
-        memory.chat("other").append(role="user", content="Elsewhere.")
-        memory.remember(f"Box number {len(seen)} is red.")
-        memory.verify(repair=True)  # which makes the index anew
-        return "Cranes lifted boxes."
-
-    result = chat.compact(full=True, llm=llm, policy=policy())
-    assert seen == list(range(40, 40 + result.calls))
-    assert result.leaves > 1
-    assert chat.window().messages[-1].content == f"Meanwhile {result.calls}."
-    check(memory, chat)
 
 
 @pytest.mark.parametrize("condensing", [False, True])
@@ -134,51 +93,39 @@ def test_of_two_that_compact_at_once_one_says_that_the_other_was_first(
     assert result.why.startswith(LOST)
     assert condensing or (result.noop, result.calls, result.tokens_after) == (True, 1, inner[0].tokens_after)
     assert "Too late: cranes." not in {one.text for one in chat.tree()}
-    check(memory, chat)
-
-
-@pytest.mark.slow
-def test_an_erasure_meanwhile_of_what_was_to_be_condensed_next_ends_it_well(chat: Chat) -> None:
-    memory = memory_of(chat)
-    how = policy(1_000, fan_in=(4, 4))
-    scribe = Scribe("Cranes lifted many boxes to the piers. " * 3)
-    tell(chat, 400)
-    erased = False
-
-    def llm(prompt: str) -> str:
-        nonlocal erased
-        above = [one for one in chat.window(10**6).summaries if one.depth]
-        if "<summaries>" in prompt and above and not erased:
-            under = [one for one in chat.window(10**6).summaries if not one.depth]
-            erased = True
-            memory.erase(chat=chat.id, messages=under[4].first)
-        return scribe(prompt)
-
-    result = chat.compact(full=True, llm=llm, policy=how)
-    assert erased
-    assert result.why
     check_tree(chat)
 
 
-def again(memory: Memory, messages: list[Message]) -> None:
-    memory.erase(chat="monday")
-    memory.chat("monday").append(messages)
+@pytest.mark.slow
+def test_an_erasure_meanwhile_of_what_was_to_be_condensed_next_ends_it_well() -> None:
+    chat, erased = fresh(), list[int]()
+    tell(chat, 400)
+
+    def llm(prompt: str) -> str:
+        shown = chat.window(10**6).summaries
+        if "<summaries>" in prompt and not erased and any(one.depth for one in shown):
+            erased.append([one.first for one in shown if not one.depth][4])
+            memory_of(chat).erase(chat=chat.id, messages=erased[0])
+        return "Cranes lifted many boxes to the piers. " * 3
+
+    assert chat.compact(full=True, llm=llm, policy=policy(1_000, fan_in=(4, 4))).why
+    assert erased
+    check_tree(chat)
 
 
 def test_what_was_written_of_an_erased_chat_is_not_stored_in_the_next_one_of_that_name(
     memory: Memory,
 ) -> None:
     """The same count of messages, of tokens and the same times: only the words are others."""
-    old = [Message("user", f"secret{n:03} " * 20) for n in range(60)]
-    new = [Message("user", f"public{n:03} " * 20) for n in range(60)]
-    at = memory.chat("monday").append(old)[0].at
     chat = memory.chat("monday")
+    at = chat.append([Message("user", f"secret{n:03} " * 20) for n in range(60)])[0].at
     done: list[bool] = []
 
     def answer(prompt: str) -> str:
         if not done:
             done.append(True)
-            again(memory, [Message(one.role, one.content, at=at) for one in new])
+            memory.erase(chat="monday")
+            chat.append([Message("user", f"public{n:03} " * 20, at=at) for n in range(60)])
         return "They spoke of " + ("secret001." if "secret001" in prompt else "something public.")
 
     result = chat.compact(full=True, budget=1_000, llm=answer)
@@ -190,7 +137,7 @@ def test_what_was_written_of_an_erased_chat_is_not_stored_in_the_next_one_of_tha
 def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> None:
     """A model is shown the summaries before. One goes; another comes that ends at the same message."""
     chat = memory.chat("monday")
-    how = Compaction(leaf_source=300, turns=1, fan_in=(50, 50))
+    how = {"leaf_source": 300, "turns": 1, "fan_in": (50, 50)}
     chat.append(Message("user", "I am secret001."))
     chat.append([Message("user", f"word{n:03} " * 42) for n in range(60)])
     asked: list[str] = []
@@ -202,11 +149,11 @@ def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> 
             assert "secret001" in prompt, "the summary before it is shown"
             edges.append(covered_by(chat))
             memory.erase(chat="monday", messages=1)
-            chat.compact(full=True, policy=Lossless(1_000, replace(how, calls=1)), llm=Scribe("word001"))
+            chat.compact(full=True, policy=lossless(1_000, calls=1, **how), llm=Scribe("word001"))
             edges.append(covered_by(chat))
         return "Ada is secret001, word000 word001."
 
-    chat.compact(full=True, policy=Lossless(1_000, how), llm=answer)
+    chat.compact(full=True, policy=lossless(1_000, **how), llm=answer)
     assert edges[0] == edges[1], "the test is of no use otherwise"
     assert "secret001" not in " ".join(one.text for one in chat.tree())
     assert "secret001" not in " ".join(asked[2:])
@@ -217,7 +164,7 @@ def test_the_progress_may_append_and_compact_and_erase(memory: Memory, at: int) 
     chat = memory.chat("monday")
     talk(chat, 100)
     seen: list[CompactionResult] = []
-    policy = Lossless(300, Compaction(leaf_source=200, fan_in=(2, 2), tail=0.1))
+    policy = lossless(300, leaf_source=200, fan_in=(2, 2), tail=0.1)
 
     def progress(so_far: CompactionResult) -> None:
         seen.append(so_far)
@@ -231,34 +178,8 @@ def test_the_progress_may_append_and_compact_and_erase(memory: Memory, at: int) 
     check_tree(chat)
 
 
-def test_another_thread_does_not_wait_for_the_model(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    talk(chat, 100)
-    thinks, may_go_on = Event(), Event()
-
-    def answer(prompt: str) -> str:
-        thinks.set()
-        assert may_go_on.wait(WAIT), "the other thread has waited for the model"
-        return "They spoke of a garden."
-
-    with ThreadPoolExecutor(2) as pool:
-        compacting = pool.submit(lambda: chat.compact(full=True, policy=POLICY, llm=answer))
-        assert thinks.wait(WAIT)
-        stored = pool.submit(lambda: chat.append(role="user", content="meanwhile")).result(WAIT)
-        pool.submit(lambda: chat.remember("Ada lives in Berlin.")).result(WAIT)
-        pool.submit(lambda: (chat.window(), chat.prompt(), chat.tree(), memory.recall("tulips"))).result(WAIT)
-        assert not compacting.done()
-        may_go_on.set()
-        result = compacting.result(WAIT)
-    assert stored.seq == 101
-    assert result.leaves > 1
-    assert chat.history()[-1] == stored
-    assert covered_by(chat) < 101
-    check(memory, chat)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [1, 3, 8])
+@pytest.mark.parametrize("at", [1, 8])
 def test_another_process_does_not_wait_for_the_model(
     shared_location: str, reopen: Callable[[], Memory], at: int
 ) -> None:
@@ -274,11 +195,11 @@ def test_another_process_does_not_wait_for_the_model(
             appended.append(int(run(APPEND, shared_location)))
         return "They spoke of a garden in which the tulips of Ada bloom." * 3
 
-    policy = Lossless(600, Compaction(leaf_source=200, fan_in=(2, 2), tail=0.2, calls=1000))
+    policy = lossless(600, leaf_source=200, fan_in=(2, 2), tail=0.2, calls=1000)
     chat.compact(full=True, policy=policy, llm=answer)
     assert appended == [101], "the model was asked that often, and the other process did not wait"
     assert chat.history()[-1].content == "from another process"
-    check(memory, chat)
+    check_tree(chat)
 
 
 @pytest.mark.slow
@@ -291,27 +212,21 @@ def test_of_two_processes_that_compact_at_once_one_finds_out(
     memory = reopen()
     chat = memory.chat("monday")
     talk(chat, 120)
-    if turn == 2:
-        # The second process begins where the first has stored a leaf already: it waits at its own first
-        # answer.
-        first = [shared_location, shape, 2, "one"]
-        second = [shared_location, shape, 1, "two"]
-        with start(COMPACT, *first) as leading, start(COMPACT, *second) as following:
-            for program in (leading, following):
-                assert program.stdout is not None
-                assert program.stdout.readline() == "thinking\n"
-            outputs = [program.communicate("go\n")[0] for program in (following, leading)]
-    else:
-        outputs = run_together(COMPACT, [[shared_location, shape, 1, name] for name in ("one", "two")])
+    # With the second turn, the second process begins where the first has stored a leaf already.
+    leading, following = [shared_location, shape, turn, "one"], [shared_location, shape, 1, "two"]
+    with ThreadPoolExecutor() as pool, start(COMPACT, *leading) as one, start(COMPACT, *following) as two:
+        for program in (one, two):
+            assert program.stdout is not None
+            assert program.stdout.readline() == "thinking\n"
+        outputs = list(pool.map(lambda program: program.communicate("go\n")[0], (one, two)))
     made, lost = zip(*(output.split() for output in outputs), strict=True)
     assert "True" in lost, outputs
     if turn == 1:
         assert sorted(lost) == ["False", "True"]
         assert made[lost.index("True")] == "0"
-    check(memory, chat)
-    policy = SummaryBuffer(600) if shape == "single" else POLICY
-    chat.compact(full=True, policy=policy)
-    check(memory, chat)
+    check_tree(chat)
+    chat.compact(full=True, policy=POLICIES[shape])
+    check_tree(chat)
     assert shape == "tree" or len(frontier_of(chat.tree())) == 1
 
 
@@ -319,16 +234,15 @@ def test_many_threads_that_compact_at_once_leave_one_tree(memory: Memory) -> Non
     chat = memory.chat("monday")
     talk(chat, 200)
 
-    def work(number: int) -> bool:
+    def work(number: int) -> None:
         talk(chat, 5)
-        policy = SummaryBuffer(500) if number % 4 == 3 else POLICY
-        return chat.compact(full=True, policy=policy).why.startswith(LOST)
+        chat.compact(full=True, policy=POLICIES["single" if number % 4 == 3 else "tree"])
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(12)))
-    check(memory, chat)
-    assert not chat.compact(full=True, policy=POLICY).why.startswith(LOST)
-    check(memory, chat)
+    check_tree(chat)
+    assert not chat.compact(full=True, policy=POLICIES["tree"]).why.startswith(LOST)
+    check_tree(chat)
 
 
 def test_a_window_read_while_others_append_and_compact_accounts_for_all_before_it(memory: Memory) -> None:
@@ -339,14 +253,14 @@ def test_a_window_read_while_others_append_and_compact_accounts_for_all_before_i
     def write() -> None:
         for _ in range(25):
             talk(chat, 15)
-            chat.compact(full=True, policy=POLICY)
+            chat.compact(full=True, policy=POLICIES["tree"])
         over.set()
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         while not over.is_set() and not writing.done():
             stats = chat.stats()
-            window = chat.window(policy=Lossless(600))
+            window = chat.window(policy=lossless(600))
             ranges = [(one.first, one.last) for one in window.summaries]
             ranges += [(message.seq, message.seq) for message in window.messages]
             ranges += [(one.first, one.last) for one in window.omitted]
@@ -379,12 +293,12 @@ def test_a_process_killed_at_any_moment_of_a_compaction_leaves_a_tree_that_goes_
         killed_after(start(WORK, shared_location, shape), chance.randint(2, 25))
         memory = reopen()
         chat = memory.chat("monday")
-        check(memory, chat)
+        check_tree(chat)
         assert len(chat.history()) % 20 == 0
         assert len(chat.tree()) >= summaries
-        policy = SummaryBuffer(600) if shape == "single" else POLICY
+        policy = POLICIES[shape]
         chat.compact(full=True, policy=policy)
-        check(memory, chat)
+        check_tree(chat)
         assert not chat.needs_compaction(policy=policy)
         summaries = len(chat.tree())
         memory.close()

@@ -14,8 +14,7 @@ from holdfast_cli.formats.export import export_chats_as
 from holdfast_cli.formats.import_report import ImportReport
 from holdfast_cli.formats.importing import import_paths
 from holdfast_cli.formats.record_markdown import export_records
-from holdfast_cli.formats.sources import SourceFile, Unread, sources
-from transcripts import write_json, write_lines
+from transcripts import take, write_json
 
 SPOKEN = "Sie wohnt in Zürich."
 TALK = [{"role": "user", "content": SPOKEN}]
@@ -46,27 +45,19 @@ def records_as_markdown(memory: Memory, path: Path) -> str:
     return path.read_text("utf-8")
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-be", "CR"])
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_records_in_another_encoding_change_nothing(
     quick: Memory, tmp_path: Path, encoding: str, dry_run: bool
 ) -> None:
     quick.remember(SPOKEN)
     path, version = tmp_path / "u.md", quick.version()
-    path.write_bytes(records_as_markdown(quick, path).encode(encoding))
-    with pytest.raises(
-        InvalidInput, match=r"Line \d+ .* is not valid UTF-8\. Nothing was changed: save it as UTF-8"
-    ):
+    text = records_as_markdown(quick, path)
+    path.write_bytes(text.replace("\n", "\r").encode() if encoding == "CR" else text.encode(encoding))
+    what = "ended by CR alone" if encoding == "CR" else r"Line \d+ .* is not valid UTF-8"
+    with pytest.raises(InvalidInput, match=rf"{what}\. Nothing was changed: save it as UTF-8"):
         import_paths(quick, path, dry_run=dry_run)
     assert (quick.version(), quick.records()[0].text) == (version, SPOKEN)
-
-
-def test_records_with_cr_alone_change_nothing(quick: Memory, tmp_path: Path) -> None:
-    quick.remember(SPOKEN)
-    path = tmp_path / "u.md"
-    path.write_bytes(records_as_markdown(quick, path).encode().replace(b"\n", b"\r"))
-    with pytest.raises(InvalidInput, match=r"ended by CR alone\. Nothing was changed"):
-        import_paths(quick, path)
 
 
 @pytest.mark.parametrize("kind", ["SpecStory", "Cursor", "basic-memory", "notes", "Markdown"])
@@ -77,23 +68,18 @@ def test_markdown_in_another_encoding_is_left_out_by_line(quick: Memory, tmp_pat
     path = tmp_path / "in" / "talk.md"
     path.parent.mkdir()
     format = "notes" if kind == "notes" else ""
-    path.write_bytes(text.encode("cp1252"))
-    report = import_paths(quick, path.parent, format=format)
-    assert (report.added, report.records) == (0, 0)
-    assert problems(report) == [(NOT_UTF8, (line,))]
-    path.write_bytes(text.encode()[: text.encode().index("ü".encode()) + 1])
-    assert problems(import_paths(quick, path, format=format)) == [(NOT_UTF8, (line,))]
+    cut = text.encode()[: text.encode().index("ü".encode()) + 1]
+    for data, place in ((text.encode("cp1252"), path.parent), (cut, path)):
+        path.write_bytes(data)
+        report = import_paths(quick, place, format=format)
+        assert (report.added, report.records, problems(report)) == (0, 0, [(NOT_UTF8, (line,))])
     # Editors write a mark at the beginning.
     path.write_bytes(text.encode("utf-8-sig"))
     report = import_paths(quick, path, format=format)
     assert (report.added + report.records, report.skipped) == (1, ())
-
-
-def test_notes_in_utf_16_are_left_out(quick: Memory, tmp_path: Path) -> None:
-    for encoding in ("utf-16", "utf-16-le"):
-        (tmp_path / "n.md").write_bytes(NOTE.encode(encoding))
-        assert problems(import_paths(quick, tmp_path, format="notes"))[0][0] == NOT_UTF8
-    assert quick.records() == []
+    path.write_bytes(text.encode("utf-16"))
+    if kind in ("notes", "basic-memory"):
+        assert problems(import_paths(quick, path, format="notes"))[0][0] == NOT_UTF8
 
 
 @pytest.mark.parametrize("text", [SPECSTORY, None])
@@ -152,8 +138,10 @@ def archived(path: Path) -> bytes:
         ("a.json", b"[" * 200_000, "nested too deeply", "Convert"),
         ("a.zip", b"", "a zip that is damaged or cut off", "export or copy it again"),
         ("a.csv", b"text,who\nHi,user\n", "a table whose columns are not named", "--map"),
-        ("a.txt", b"Dear diary", "in no format that is known here", "Convert it to one of these"),
-        ("a.jsonl", b"\x00\x01\x00\x02\x00\x03\x00\x04", "in no format that is known here", "Convert"),
+        *(
+            ("a.json", text, "in no format that is known here", "Convert it to one of these")
+            for text in (b"Dear diary", b"\x00\x01\x00\x02\x00\x03\x00\x04", b'{"version": 1}', b"[]")
+        ),
     ],
 )
 def test_a_file_in_no_format_is_refused_with_what_happened_and_what_to_do(
@@ -162,22 +150,12 @@ def test_a_file_in_no_format_is_refused_with_what_happened_and_what_to_do(
     path = tmp_path / name
     path.write_bytes(content or (archived(path)[:-30] if name == "a.zip" else b""))
     with pytest.raises(UnknownFormat) as error:
-        sources(path)
+        take(path)
     assert error.value.what == f"{str(path)!r} is {reason}."
     assert todo in error.value.todo
-
-
-def test_a_file_in_no_format_is_told_of_in_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "cut.json").write_text('[{"role": "us')
-    (tmp_path / "empty.jsonl").touch()
-    (tmp_path / "wide.jsonl").write_text(json.dumps(TALK[0]), "utf-16")
-    write_json(tmp_path / "good.json", TALK)
-    write_lines(tmp_path / "other.jsonl", [{"a": 1}])
-    found = list(sources(tmp_path))
-    assert [one.skip.reason for one in found if isinstance(one, Unread)] == [
-        "not valid JSON",
-        "empty",
-        "in no format that is known here",
-        "in UTF-16",
-    ]
-    assert [one.file.name for one in found if isinstance(one, SourceFile)] == ["good"]
+    assert ("ChatGPT" in error.value.todo) == todo.startswith("Convert")
+    # In a folder it is told of, and the others are read.
+    if name != "a.csv":
+        write_json(tmp_path / "good.json", TALK)
+        assert {chat: [*told] for chat, told in take(tmp_path).by_chat.items()} == {"good": [SPOKEN]}
+        assert take(tmp_path).left == [(0, reason)]

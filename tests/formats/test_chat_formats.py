@@ -6,13 +6,14 @@ import io
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import messages_from_dict
+from langchain_core.messages import AIMessage, HumanMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -21,10 +22,11 @@ from langgraph.graph import START, MessagesState, StateGraph
 from holdfast import InvalidInput, Memory, Message, ToolCall
 from holdfast.integrations.langchain import HoldfastChatMessageHistory
 from holdfast.integrations.langgraph import HoldfastSaver
-from holdfast_cli.formats.export import FORMATS, ExportedChats, export_chats_as
+from holdfast_cli.formats.export import FORMATS, ExportedChats, export_chats, export_chats_as
 from holdfast_cli.formats.importing import import_paths
 from soak import cases
 from tables import each
+from transcripts import take, write_lines
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -43,72 +45,67 @@ HOSTILE = (
 
 def fill(memory: Memory) -> None:
     chat = memory.chat("monday", channel="mail", meta={"k": [1]})
-    chat.append(role="system", content="Be brief.")
-    chat.append({"role": "developer", "content": "No jokes."})
-    chat.append(role="user", content="Which race?", name="ada", at=AT, meta={"x": {"y": "--> --"}})
     calls = [ToolCall("t1", "find", {"x": [1, None]}), ToolCall("t2", "look", "not {json")]
-    chat.append(role="assistant", content="I look.", calls=calls)
-    results = [
-        {"type": "tool_result", "tool_use_id": call, "content": f"result of {call}"} for call in ("t1", "t2")
+    results = [{"type": "tool_result", "tool_use_id": one.id, "content": f"of {one.id}"} for one in calls]
+    spoken: list[Message | dict[str, object]] = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "developer", "content": "No jokes."},
+        Message("user", "Which race?", name="ada", at=AT, meta={"x": {"y": "--> --"}}),
+        Message("assistant", "I look.", calls=tuple(calls)),
+        {"role": "user", "content": [*results, {"type": "text", "text": "and go on"}]},
+        {"role": "tool", "tool_call_id": "elsewhere", "content": "an answer to nothing here"},
+        Message("tool", "of nobody", name="clock"),
+        {"role": "system", "content": "From now on in Dutch."},
+        {"role": "user", "content": [{"type": "text", "text": "See"}, IMAGE]},
     ]
-    chat.append({"role": "user", "content": [*results, {"type": "text", "text": "and go on"}]})
-    chat.append({"role": "tool", "tool_call_id": "elsewhere", "content": "an answer to nothing here"})
-    chat.append(role="tool", content="of nobody", name="clock")
-    chat.append({"role": "system", "content": "From now on in Dutch."})
-    chat.append({"role": "user", "content": [{"type": "text", "text": "See"}, IMAGE]})
-    chat.append([{"role": "user", "content": text} for text in HOSTILE])
+    for said in (*spoken, *({"role": "user", "content": text} for text in HOSTILE)):
+        chat.append(said)
     chat.rename("The plan --> # 1")
-    memory.scoped(agent="coach").chat("tue\\sday").append([{"role": "user", "content": "hi"}] * 3)
+    # More than are read at once.
+    memory.scoped(agent="coach").chat("tue\\sday").append([{"role": "user", "content": "hi"}] * 1_003)
     memory.chat("tue\\sday").archive()
 
 
 def written(memory: Memory, path: Path, format: str) -> ExportedChats:
     with path.open("w", encoding="utf-8", newline="\n") as stream:
+        if format == "jsonl":
+            return ExportedChats(export_chats(memory, stream))
         return export_chats_as(memory, stream, format)
 
 
+FIELDS = attrgetter(*"seq role content id name at calls call_id answers meta".split())
+
+
 def bare(memory: Memory) -> list[tuple[object, ...]]:
-    return [
-        (
-            chat.id,
-            one.seq,
-            one.role,
-            one.content,
-            one.id,
-            one.name,
-            one.at,
-            one.calls,
-            one.call_id,
-            one.answers,
-        )
-        for chat in sorted(memory.chats(archived=None), key=lambda chat: chat.id)
-        for one in memory.chat(chat.id).history()
-    ]
+    chats = sorted(chat.id for chat in memory.chats(archived=None))
+    return [(chat, *FIELDS(one)) for chat in chats for one in memory.chat(chat).history()]
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ["jsonl", *FORMATS])
 def test_an_export_comes_back_and_changes_nothing_where_it_came_from(
     memory: Memory, tmp_path: Path, format: str
 ) -> None:
     fill(memory)
     path = tmp_path / f"out.{'md' if format == 'markdown' else 'jsonl'}"
     done = written(memory, path, format)
-    assert done.messages == 20
+    assert done.messages == 1_020
     assert set(done.left_out) <= {
         "the payload as it came, of which the message is kept",
         "an image or a file, for which a placeholder stands",
     }
     with Memory(":memory:", user="ada") as copy:
         report = import_paths(copy, path)
-        assert (report.sessions, report.added, report.problems) == (2, 20, ())
+        assert (report.sessions, report.added, report.problems) == (2, 1_020, ())
         assert bare(copy) == bare(memory)
         if format != "markdown":  # it has no images, which count as tokens
             assert copy.chats(archived=None) == memory.chats(archived=None)
-        assert [one.meta for one in copy.chat("monday").history()] == [
-            one.meta for one in memory.chat("monday").history()
-        ]
+        if format == "jsonl":
+            histories = [
+                [one.chat(chat).history() for chat in ("monday", "tue\\sday")] for one in (memory, copy)
+            ]
+            assert histories[0] == histories[1]
     report = import_paths(memory, path)
-    assert (report.added, report.present, report.problems) == (0, 20, ())
+    assert (report.added, report.present, report.problems) == (0, 1_020, ())
 
 
 def test_a_reply_of_reasoning_alone_is_counted_and_the_rest_is_written(quick: Memory, tmp_path: Path) -> None:
@@ -159,45 +156,37 @@ def test_threads_go_into_langgraph_by_one_line(memory: Memory, tmp_path: Path, o
 
 
 def test_messages_of_langchain_are_written_as_they_were_stored(quick: Memory, tmp_path: Path) -> None:
-    from langchain_core.messages import AIMessage, HumanMessage
-
     said = [HumanMessage("hi", additional_kwargs={"x": 1}), AIMessage("ho", response_metadata={"model": "m"})]
     HoldfastChatMessageHistory(quick, "c").add_messages(said)
-    done = written(quick, tmp_path / "threads.jsonl", "langgraph")
-    assert not done.left_out
+    assert not written(quick, tmp_path / "threads.jsonl", "langgraph").left_out
     found = messages_from_dict(json.loads((tmp_path / "threads.jsonl").read_text())["messages"])
     assert [one.model_copy(update={"id": None}) for one in found] == said
 
 
-def test_a_system_text_beside_messages_is_their_first_one(quick: Memory, tmp_path: Path) -> None:
+def test_a_system_text_beside_messages_is_their_first_one(tmp_path: Path) -> None:
     request = {"id": "r", "system": "Be brief.", "messages": [{"role": "user", "content": "hi"}]}
-    (tmp_path / "request.jsonl").write_text(json.dumps(request))
-    assert import_paths(quick, tmp_path / "request.jsonl").added == 2
-    assert [(one.role, one.content) for one in quick.chat("r").history()] == [
+    assert take(write_lines(tmp_path / "r.jsonl", [request])).said == [
         ("system", "Be brief."),
         ("user", "hi"),
     ]
-    assert import_paths(quick, tmp_path / "request.jsonl").added == 0
 
 
-@pytest.mark.parametrize(
-    "beside", [[], [None], [7, {"id": 7}], {"a": 1}, [{"system": 9}], [{"role": []}], "x"]
-)
-def test_what_stands_beside_the_messages_may_be_anything(
-    quick: Memory, tmp_path: Path, beside: object
-) -> None:
-    line = {
-        "id": "c",
-        "holdfast": beside,
-        "messages": [{"role": "user", "content": f"{n}"} for n in range(3)],
-    }
-    (tmp_path / "c.jsonl").write_text(json.dumps(line))
-    report = import_paths(quick, tmp_path / "c.jsonl")
-    lost = sum(one.count for one in report.problems) + ([*beside, 1][0] is None if beside == [None] else 0)
-    assert report.added + lost == 3
+@each("beside", [[], [None], [7, {"id": 7}], {"a": 1}, [{"system": 9}], [{"role": []}], "x"])
+def test_what_stands_beside_the_messages_may_be_anything(tmp_path: Path, beside: object) -> None:
+    said = [{"role": "user", "content": f"{n}"} for n in range(3)]
+    taken = take(write_lines(tmp_path / "c.jsonl", [{"id": "c", "holdfast": beside, "messages": said}]))
+    assert taken.contents == ["0", "1", "2"][beside in ([None], [{"role": []}]) :]
 
 
-def test_an_unknown_format_or_chat(quick: Memory) -> None:
+def test_some_chats_are_exported_on_request_and_only_those_of_the_agent(quick: Memory) -> None:
+    fill(quick)
+    stream = io.StringIO()
+    assert export_chats(quick, stream, ["monday"]) == 17
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {line["chat"] for line in lines} == {"monday"}
+    assert [line["title"] for line in lines if "title" in line] == ["The plan --> # 1"]
+    assert export_chats(quick.scoped(agent="coach"), io.StringIO()) == 1_003
+    assert export_chats(quick, io.StringIO(), []) == 0
     for asked in ({"format": "xml"}, {"format": "openai", "chats": ["never"]}):
         with pytest.raises(InvalidInput):
             export_chats_as(quick, io.StringIO(), **asked)

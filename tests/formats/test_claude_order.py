@@ -8,7 +8,7 @@ from random import Random
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
 from tables import each
-from transcripts import claude, contents, read, result, use, write_lines
+from transcripts import claude, result, take, use, write_lines
 
 LEFT = "on a branch that was left: its prompt was rewound and asked anew"
 TALK = [
@@ -33,28 +33,23 @@ def test_lines_in_another_order_are_sorted_by_what_they_follow_and_time(tmp_path
     rows = [row | {"parentUuid": "a1"} if row["uuid"] == "u2" else row for row in TALK]
     for talk, left in ((TALK, []), (rows, [LEFT])):
         lines = talk[::-1] if seed < 0 else Random(seed).sample(talk, len(talk))
-        (tmp_path / "s1.jsonl").unlink(missing_ok=True)
-        with Memory(":memory:") as memory:
-            report = import_paths(memory, write_lines(tmp_path / "s1.jsonl", lines))
-            expected = [row["uuid"] for row in talk if not (left and row["uuid"] == "u2")]
-            assert [one.id for one in memory.chat("s1").history()] == expected
-            assert [one.reason for one in report.skipped] == left
-            assert memory.verify().ok
+        taken = take(write_lines(tmp_path / "s1.jsonl", lines))
+        assert taken.ids == [row["uuid"] for row in talk if not (left and row["uuid"] == "u2")]
+        assert [reason for _, reason in taken.left] == left
 
 
 def test_of_lines_that_follow_none_the_time_decides_and_then_the_file(tmp_path: Path) -> None:
     at = [{"timestamp": f"2026-03-01T10:0{minute}:00+00:00"} for minute in (3, 1, 2, 2, 1)]
     lines = [claude("user", f"u{n}", None, f"said {n}") | time for n, time in enumerate(at)]
-    assert contents(read(write_lines(tmp_path / "s1.jsonl", lines))) == [f"said {n}" for n in (1, 4, 2, 3, 0)]
+    assert take(write_lines(tmp_path / "s1.jsonl", lines)).ids == ["u1", "u4", "u2", "u3", "u0"]
     for line in lines:
         del line["timestamp"]
-    assert contents(read(write_lines(tmp_path / "s1.jsonl", lines))) == [f"said {n}" for n in range(5)]
+    assert take(write_lines(tmp_path / "s1.jsonl", lines)).ids == ["u0", "u1", "u2", "u3", "u4"]
 
 
 def test_a_file_in_its_order_is_read_as_it_is(tmp_path: Path) -> None:
     lines = [row | {"timestamp": "2026-03-01T10:00:00Z"} if row["uuid"] == "r1" else row for row in TALK]
-    items = read(write_lines(tmp_path / "s1.jsonl", lines))
-    assert [item.line for item in items] == list(range(1, 9))
+    assert take(write_lines(tmp_path / "s1.jsonl", lines)).ids == [row["uuid"] for row in TALK]
 
 
 def test_the_head_of_a_session_may_come_after_its_tail(tmp_path: Path) -> None:

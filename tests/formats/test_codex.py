@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from holdfast import Memory
-from holdfast_cli.formats.import_items import ImportedMessage
 from holdfast_cli.formats.importing import import_paths
 from holdfast_cli.formats.json_values import hook_id
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
-from transcripts import Json, codex, contents, messages, read, skips, write_lines
+from transcripts import Json, codex, take, write_lines
 
 RECORDED = Path(__file__).parents[1] / "data" / "imported"
 SESSION = "01a20ea4-1fed-71b1-96be-8b2ca59b86fa"
@@ -33,82 +30,102 @@ def started(identity: str = "s1", **more: object) -> Json:
 
 
 def test_a_recorded_session_is_read_whole() -> None:
-    items = read(RECORDED / "codex-0.169.0-session.jsonl")
-    assert messages(items) == [
-        (SESSION, "user", "What files are here?"),
-        (SESSION, "assistant", "[reasoning]"),
-        (SESSION, "assistant", "I look."),
-        (SESSION, "assistant", ""),
-        (SESSION, "tool", messages(items)[4][2]),
-        (SESSION, "assistant", "There is one file, plan.txt."),
-        (SESSION, "user", "Where does the office move? <private>secret 1234</private>"),
-        (SESSION, "assistant", "We decided that the office moves to Porto in May."),
+    taken = take(RECORDED / "codex-0.169.0-session.jsonl")
+    result = taken.messages[4][1]
+    assert taken.said == [
+        ("user", "What files are here?"),
+        ("assistant", "[reasoning]"),
+        ("assistant", "I look."),
+        ("assistant", ""),
+        ("tool", result.content),
+        ("assistant", "There is one file, plan.txt."),
+        ("user", f"Where does the office move? {PRIVATE}"),
+        ("assistant", "We decided that the office moves to Porto in May."),
     ]
-    found = [item for item in items if isinstance(item, ImportedMessage)]
-    call, result = found[3].message, found[4].message
-    assert [(one.name, one.arguments) for one in call.calls] == [("exec_command", {"cmd": "ls"})]
-    assert result.call_id == call.calls[0].id
+    (call,) = taken.messages[3][1].calls
+    assert (call.name, call.arguments) == ("exec_command", {"cmd": "ls"})
+    assert result.call_id == call.id
     assert result.content.endswith("plan.txt\n")
-    assert {item.chat.folder for item in found} == {"/home/ada/shop"}
-    assert str(found[0].message.at) == "2026-11-24 17:39:26.925000+00:00"
-    assert len(skips(items)) + len(found) == 37
-    assert {reason for _, reason in skips(items)} == {
-        "not conversation: session_meta",
-        "not conversation: event_msg",
-        "not conversation: turn_context",
-        "not conversation: world_state",
-        "not conversation: token_usage_record",
-        "not conversation: instructions of the program (developer)",
-        "not conversation: context that the program added",
+    assert str(taken.messages[0][1].at) == "2026-11-24 17:39:26.925000+00:00"
+    assert sum(one.count for one in taken.report.skipped) + 8 == 37
+    assert {one.reason.removeprefix("not conversation: ") for one in taken.report.skipped} == {
+        *("session_meta", "event_msg", "turn_context", "world_state", "token_usage_record"),
+        *("instructions of the program (developer)", "context that the program added"),
     }
 
 
 def test_sessions_are_imported_once_and_without_what_is_private() -> None:
     with Memory(":memory:") as memory:
-        report = import_paths(memory, RECORDED / "codex-0.169.0-session.jsonl")
-        assert (report.sessions, report.added, report.problems) == (1, 8, ())
-        assert import_paths(memory, RECORDED / "codex-0.169.0-session.jsonl").added == 0
-        assert import_paths(memory, RECORDED / "codex-0.169.0-fork.jsonl").added == 2
-        history = memory.chat(SESSION).history()
-        assert history[-2].content == f"Where does the office move? {PRIVATE}"
-        assert "secret 1234" not in repr([message.raw for message in history])
+        names = ("session", "session", "fork")
+        added = [import_paths(memory, RECORDED / f"codex-0.169.0-{name}.jsonl").added for name in names]
+        assert added == [8, 0, 2]
+        assert "secret 1234" not in repr([message.raw for message in memory.chat(SESSION).history()])
 
 
-def test_turns_that_were_taken_back_are_left_out(tmp_path: Path) -> None:
-    back = codex("event_msg", type="thread_rolled_back", num_turns=1)
-    lines = [
-        *(started(), said("user", "one"), said("assistant", "1"), said("user", "two")),
-        *(said("assistant", "2"), back, back, said("user", "three"), said("user", "four"), back),
-    ]
-    items = read(write_lines(tmp_path / "rollout.jsonl", lines))
-    assert contents(items) == ["three"]
-    left = [line for line, reason in skips(items) if reason.startswith("on a branch that was left")]
-    assert left == [2, 3, 4, 5, 9]
+NOTED = {"internal_chat_message_metadata_passthrough": {"content_item_kinds": ["user.text"]}}
 
 
-@pytest.mark.parametrize("turns", [99, 10**30])
-def test_more_turns_than_there_are_leave_nothing(tmp_path: Path, turns: int) -> None:
-    back = codex("event_msg", type="thread_rolled_back", num_turns=turns)
-    path = write_lines(
-        tmp_path / "rollout.jsonl", [started(), said("user", "one"), back, said("user", "two")]
+def back(turns: int) -> Json:
+    return codex("event_msg", type="thread_rolled_back", num_turns=turns)
+
+
+@each(
+    ("lines", "texts", "left"),
+    [
+        # Turns that were taken back are left out, and more turns than there are leave nothing.
+        (
+            [
+                *(said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")),
+                *(back(1), back(1), said("user", "three"), said("user", "four"), back(1)),
+            ],
+            ["three"],
+            [2, 3, 4, 5, 9],
+        ),
+        ([said("user", "one"), back(99), said("user", "two")], ["two"], [2]),
+        ([said("user", "one"), back(10**30), said("user", "two")], ["two"], [2]),
+        # What the program says as the user is not said by the user, nor are compactions.
+        (
+            [
+                said("user", "# AGENTS.md instructions for /home/ada/shop\n\n<INSTRUCTIONS>"),
+                said("user", "<environment_context>\n  <cwd>/home/ada/shop</cwd>"),
+                said("user", "<turn_aborted>"),
+                said("user", "<environment_context> is what I ask about", **NOTED),
+                codex("compacted", message="What was said", replacement_history=[]),
+                said("user", "go on"),
+            ],
+            ["<environment_context> is what I ask about", "go on"],
+            [2, 3, 4, 6],
+        ),
+        # Before September 2025 items were bare.
+        (
+            [
+                {"record_type": "state"},
+                said("user", "Hello")["payload"],
+                {"type": "reasoning", "id": "r", "summary": []},
+                said("assistant", "Hi")["payload"],
+            ],
+            ["Hello", "[reasoning]", "Hi"],
+            [],
+        ),
+    ],
+)
+def test_what_was_said_in_a_rollout(
+    tmp_path: Path, lines: list[Json], texts: list[str], left: list[int]
+) -> None:
+    head = (
+        started()
+        if "payload" in lines[0]
+        else {"id": "s1", "timestamp": "2025-07-01T09:00:00Z", "instructions": None}
     )
-    assert contents(read(path)) == ["two"]
-
-
-def test_compactions_and_what_the_program_says_as_the_user_are_left_out(tmp_path: Path) -> None:
-    noted = {"internal_chat_message_metadata_passthrough": {"content_item_kinds": ["user.text"]}}
-    lines = [
-        started(),
-        said("user", "# AGENTS.md instructions for /home/ada/shop\n\n<INSTRUCTIONS>"),
-        said("user", "<environment_context>\n  <cwd>/home/ada/shop</cwd>"),
-        said("user", "<turn_aborted>"),
-        said("user", "<environment_context> is what I ask about", **noted),
-        codex("compacted", message="What was said", replacement_history=[]),
-        said("user", "go on"),
-    ]
-    items = read(write_lines(tmp_path / "rollout.jsonl", lines))
-    assert contents(items) == ["<environment_context> is what I ask about", "go on"]
-    assert skips(items)[-1] == (6, "a summary of messages that come before it (compacted)")
+    taken = take(write_lines(tmp_path / "rollout.jsonl", [head, *lines]))
+    assert taken.by_chat == {"s1": texts}
+    reasons = (
+        "on a branch that was left",
+        "a summary of",
+        "not conversation: context",
+        "not conversation: state",
+    )
+    assert [line for line, reason in taken.left if reason.startswith(reasons)] == left
 
 
 def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
@@ -126,10 +143,8 @@ def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
         item("code_interpreter_call", id="c", code="1+1", outputs=[{"type": "logs", "logs": "2"}]),
         item("ghost_snapshot", ghost_commit={}),
     ]
-    items = read(write_lines(tmp_path / "rollout.jsonl", lines))
-    found = [item.message for item in items if isinstance(item, ImportedMessage)]
-    calls = [(call.id, call.name, call.arguments) for message in found for call in message.calls]
-    assert calls == [
+    taken = take(write_lines(tmp_path / "rollout.jsonl", lines))
+    assert [(call.id, call.name, call.arguments) for _, one in taken.messages for call in one.calls] == [
         ("a", "local_shell", {"type": "exec", "command": ["ls"]}),
         ("b", "apply_patch", "*** Begin Patch"),
         ("ws", "web_search", {"type": "search", "query": "Porto"}),
@@ -138,7 +153,7 @@ def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
         ("m", "lookup", {"k": 1}),
         ("c", "code_interpreter", {"code": "1+1"}),
     ]
-    assert [(message.call_id, message.content) for message in found if message.role == "tool"] == [
+    assert [(one.call_id, one.content) for _, one in taken.messages if one.role == "tool"] == [
         ("a", "x"),
         ("b", "Done"),
         ("ig", "[image: a heron]"),
@@ -146,7 +161,7 @@ def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
         ("m", "found"),
         ("c", '[{"type": "logs", "logs": "2"}]'),
     ]
-    assert skips(items) == [(1, "not conversation: session_meta"), (12, "not conversation: ghost_snapshot")]
+    assert taken.left[1:] == [(12, "not conversation: ghost_snapshot")]
 
 
 def test_calls_without_an_id_are_known_by_what_they_ask(tmp_path: Path) -> None:
@@ -173,25 +188,18 @@ def turn(number: int) -> Json:
 
 def forks(*, turns: bool) -> list[list[Json]]:
     """Make a session, a fork of it, and a fork of the fork; each repeats what it was made from."""
-    first = [
-        turn(1),
-        said("user", "Which plums?"),
-        said("assistant", "Damsons."),
-        said("user", "Which plums?"),
-    ]
+    plums = said("user", "Which plums?")
+    first = [turn(1), plums, said("assistant", "Damsons."), plums]
     second = [turn(3), said("user", "And apples?"), said("assistant", "Bramleys.")]
     third = [turn(5), said("user", "And pears?")]
-    metas = [
-        started(PARENT),
-        started(CHILD, forked_from_id=PARENT),
-        started(GRANDCHILD, forked_from_id=CHILD),
-    ]
-    own = [[at(f"01T10:00:0{n}", one) for n, one in enumerate([metas[0], *first])]]
-    copied = [metas[1], metas[0], *first]
-    own.append([at("02T08:00:00", one) for one in copied] + [at("02T08:01:00", one) for one in second])
-    copied = [metas[2], *metas[1::-1], *first, *second]
-    own.append([at("03T08:00:00", one) for one in copied] + [at("03T08:01:00", one) for one in third])
-    return [[one for one in lines if turns or one["type"] != "turn_context"] for lines in own]
+    own = (started(PARENT), started(CHILD, forked_from_id=PARENT), started(GRANDCHILD, forked_from_id=CHILD))
+    copied = [own[1], own[0], *first], [own[2], *own[1::-1], *first, *second]
+    files = [[at(f"01T10:00:0{n}", one) for n, one in enumerate([own[0], *first])]]
+    for day, old, new in ((2, copied[0], second), (3, copied[1], third)):
+        files.append(
+            [at(f"0{day}T08:00:00", one) for one in old] + [at(f"0{day}T08:01:00", one) for one in new]
+        )
+    return [[one for one in lines if turns or one["type"] != "turn_context"] for lines in files]
 
 
 @each("turns", [True, False])
@@ -213,25 +221,9 @@ def test_what_a_fork_repeats_is_of_the_session_that_it_was_made_from(tmp_path: P
 def test_a_sub_agent_is_a_chat_of_its_own_and_the_archive_is_archived(tmp_path: Path) -> None:
     source = {"subagent": {"thread_spawn": {"parent_thread_id": "s1", "depth": 1}}}
     lines = [started("s2", source=source), said("user", "look"), started("s1"), said("user", "again")]
-    items = read(write_lines(tmp_path / "archived_sessions" / "rollout.jsonl", lines))
-    assert messages(items) == [("s1/agent-s2", "user", "look"), ("s1/agent-s2", "user", "again")]
-    assert {item.chat.archived for item in items if isinstance(item, ImportedMessage)} == {True}
-
-
-def test_rollouts_of_before_september_2025_have_bare_items(tmp_path: Path) -> None:
-    lines: list[Json] = [
-        {"id": "s1", "timestamp": "2025-07-01T09:00:00Z", "instructions": None, "git": {}},
-        {"record_type": "state"},
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]},
-        {"type": "reasoning", "id": "r", "summary": []},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]},
-    ]
-    path = write_lines(tmp_path / "rollout.jsonl", lines)
-    assert messages(read(path)) == [
-        ("s1", "user", "Hello"),
-        ("s1", "assistant", "[reasoning]"),
-        ("s1", "assistant", "Hi"),
-    ]
+    taken = take(write_lines(tmp_path / "archived_sessions" / "rollout.jsonl", lines))
+    assert taken.by_chat == {"s1/agent-s2": ["look", "again"]}
+    assert taken.chats["s1/agent-s2"].archived
 
 
 def test_what_hooks_have_stored_of_a_session_is_not_stored_again(tmp_path: Path) -> None:

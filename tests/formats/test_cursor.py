@@ -6,17 +6,17 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from holdfast import Memory
-from holdfast_cli.formats.import_items import ImportedMessage
 from holdfast_cli.formats.importing import import_paths
 from holdfast_cli.formats.json_values import time_of
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
-from transcripts import Json, contents, messages, read, skips, write_lines
+from transcripts import Json, take, write_lines
 
 CREATED = 1_767_690_959_000
 CALL: Json = {
@@ -44,10 +44,8 @@ class Editor:
 
     def chat(self, identity: str, *names: str, **more: object) -> None:
         listed = [{"bubbleId": name} for name in names]
-        self.put(
-            f"composerData:{identity}",
-            {"composerId": identity, "createdAt": CREATED, "fullConversationHeadersOnly": listed, **more},
-        )
+        head = {"composerId": identity, "createdAt": CREATED, "fullConversationHeadersOnly": listed}
+        self.put(f"composerData:{identity}", head | more)
 
     def bubble(self, chat: str, name: str, kind: object, text: str, **more: object) -> None:
         self.put(f"bubbleId:{chat}:{name}", {"bubbleId": name, "type": kind, "text": text, **more})
@@ -60,80 +58,70 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
         editor.chat("c1", "b2", "b1", "b3", name="The office", isArchived=True)
         editor.bubble("c1", "b2", 1, "Where is the office?", workspaceUris=["file:///home/ada/my%20shop"])
         editor.bubble("c1", "b1", 2, "", toolFormerData=CALL, createdAt="2026-01-06T09:16:00Z")
-        editor.bubble(
-            "c1", "b3", 2, "In Porto.", thinking={"text": "hm"}, timingInfo={"clientStartTime": 7.5}
-        )
+        editor.bubble("c1", "b3", 2, "In Porto.", thinking={"text": "hm"})
+        # Early chats have their messages within.
+        within = [{"bubbleId": "x", "type": 1, "text": "one"}, {"type": 2, "text": "two"}]
+        editor.put("composerData:c0", {"conversation": within})
         yield editor
 
 
 def test_a_chat_is_read_in_the_order_of_its_list(editor: Editor) -> None:
-    items = read(editor.path)
-    assert messages(items) == [
-        ("c1", "user", "Where is the office?"),
-        ("c1", "assistant", ""),
-        ("c1", "tool", '{"contents": "plan"}'),
-        ("c1", "assistant", "In Porto."),
-    ]
-    found = [item for item in items if isinstance(item, ImportedMessage)]
-    assert {(item.chat.title, item.chat.archived, item.chat.folder) for item in found} == {
-        ("The office", True, "/home/ada/my shop")
+    taken = take(editor.path)
+    assert taken.by_chat == {
+        "c1": ["Where is the office?", "", '{"contents": "plan"}', "In Porto."],
+        "c0": ["one", "two"],
     }
-    (call,) = found[1].message.calls
+    assert (taken.chats["c1"].title, taken.chats["c1"].archived) == ("The office", True)
+    found = [message for chat, message in taken.messages if chat == "c1"]
+    assert [one.role for one in found] == ["user", "assistant", "tool", "assistant"]
+    (call,) = found[1].calls
     assert (call.id, call.name, call.arguments) == ("call_1", "read_file", {"path": "plan.txt"})
-    assert found[2].message.call_id == "call_1"
-    assert [str(item.message.at)[:19] for item in found] == [
-        "2026-01-06 09:15:59",
-        "2026-01-06 09:16:00",
-        "2026-01-06 09:16:00",
-        "2026-01-06 09:16:00",
-    ]
-    assert "plan" not in json.dumps([dict(item.message.raw or {}) for item in found[3:]])
+    assert found[2].call_id == "call_1"
+    assert [str(one.at)[11:19] for one in found] == ["09:15:59", *["09:16:00"] * 3]
+    assert "plan" not in json.dumps(found[3].raw)
 
 
 def test_chats_are_imported_once_while_the_editor_writes_them(editor: Editor) -> None:
-    editor.chat("c1", "b2", "b1", "b3", "b4", "b5", generatingBubbleIds=["b5"])
-    editor.bubble("c1", "b4", 1, "And <private>the key 1234</private>?")
-    editor.bubble("c1", "b5", 2, "It")
     with Memory(":memory:") as memory:
+        assert [import_paths(memory, editor.path).unchanged for _ in range(2)] == [0, 1]
+        # The log of the database has changed, not the file.
+        editor.chat("c1", "b2", "b1", "b3", "b4", "b5", generatingBubbleIds=["b5"])
+        editor.bubble("c1", "b4", 1, "And <private>the key 1234</private>?")
+        editor.bubble("c1", "b5", 2, "It")
         report = import_paths(memory, editor.path)
-        assert (report.added, report.problems) == (5, ())
+        assert (report.added, report.unchanged, report.problems) == (1, 0, ())
         assert [(skip.reason, skip.count) for skip in report.skipped] == [("still being written", 1)]
         editor.chat("c1", "b2", "b1", "b3", "b4", "b5")
         editor.bubble("c1", "b5", 2, "It is under the stone.")
         report = import_paths(memory, editor.path)
-        assert (report.added, report.present, report.problems) == (1, 5, ())
+        assert (report.added, report.present, report.problems) == (1, 7, ())
         history = memory.chat("c1").history()
         assert [message.content for message in history][-2:] == [f"And {PRIVATE}?", "It is under the stone."]
         assert "1234" not in repr([message.raw for message in history])
 
 
-def test_early_chats_have_their_messages_within(editor: Editor) -> None:
-    within = [{"bubbleId": "x", "type": 1, "text": "one"}, {"type": 2, "text": "two"}]
-    editor.put("composerData:c0", {"conversation": within})
-    found = [one for one in messages(read(editor.path)) if one[0] == "c0"]
-    assert found == [("c0", "user", "one"), ("c0", "assistant", "two")]
-
-
 def test_what_is_missing_unlisted_or_broken_is_counted(editor: Editor) -> None:
-    editor.chat("c2", "gone", "empty", "odd", "broken", "full")
+    editor.chat("c2", "gone", "empty", "odd", "broken", "full", "torn")
     editor.bubble("c2", "empty", 2, " ")
     editor.bubble("c2", "odd", 3, "x")
-    editor.put("bubbleId:c2:broken", b"\xff")
+    editor.put("bubbleId:c2:torn", b"\xff")
     editor.bubble("c2", "full", 1, "look", images=[{"path": "cat.png"}])
     editor.bubble("c2", "left", 1, "unsent")
     editor.put("composerData:c3", "[1]")
     editor.put("composerData:c4", None)
+    editor.connection.execute("INSERT INTO cursorDiskKV VALUES ('bubbleId:c2:broken', 7)")
     editor.put("workbench.panel.aichat.view.aichat.chatdata", {}, "ItemTable")
-    assert skips(read(editor.path)) == [
-        (2, "listed in its chat, but not there"),
-        (2, "empty"),
-        (2, "neither of the user nor of the assistant"),
-        (2, "a message that is not valid UTF-8"),
-        (2, "attached to a message: files, images and other context"),
-        (2, "not in the list of its chat: the user went back behind it"),
-        (3, "a chat that is not a JSON object"),
-        (1, "chats of before 2025, which are stored in another way"),
-    ]
+    assert {reason for _, reason in take(editor.path).left} == {
+        "listed in its chat, but not there",
+        "empty",
+        "neither of the user nor of the assistant",
+        "a message that is not valid UTF-8",
+        "a message that is not valid JSON",
+        "attached to a message: files, images and other context",
+        "not in the list of its chat: the user went back behind it",
+        "a chat that is not a JSON object",
+        "chats of before 2025, which are stored in another way",
+    }
 
 
 @pytest.mark.parametrize("value", [{}, {"type": []}, {"type": 2, "text": 5, "toolFormerData": {"name": []}}])
@@ -141,29 +129,33 @@ def test_values_of_wrong_types_are_no_error(editor: Editor, value: Json) -> None
     wrong: Json = {"fullConversationHeadersOnly": [7, {"bubbleId": []}, {"bubbleId": "b"}], "createdAt": "x"}
     editor.put("composerData:c2", wrong | {"conversation": 7, "conversationMap": [], "name": {}})
     editor.put("bubbleId:c2:b", value | {"workspaceUris": ["file://[", 7], "timingInfo": []})
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, editor.path)
-        assert report.added == 4
-        assert report.problems
+    report = take(editor.path).report
+    assert (report.added, bool(report.problems)) == (6, True)
+
+
+def spoken(role: str, *parts: str | Json) -> Json:
+    content = [{"type": "text", "text": one} if isinstance(one, str) else one for one in parts]
+    return {"role": role, "message": {"content": content}}
 
 
 def test_transcripts_of_the_command_line_have_the_words_of_the_user(tmp_path: Path) -> None:
-    asked = "<user_query>\nWhere?\n</user_query>\n<context>files</context>"
-    use = {"type": "tool_use", "id": "t", "name": "Shell", "input": {"command": "ls"}}
-    lines = [
-        {"role": "user", "message": {"content": [{"type": "text", "text": asked}]}},
-        {"role": "assistant", "message": {"content": [{"type": "text", "text": "I look."}, use]}},
+    use: Json = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
+    lines: list[Json] = [
+        spoken("user", "<user_query>\nWhere?\n</user_query>\n<context>files</context>"),
+        spoken("assistant", "I look.", use | {"id": "t"}),
         {"role": "assistant", "message": {"content": "In Porto."}},
         {"role": "assistant", "other": 1},
+        # Thoughts that a transcript leaves out are no words.
+        *(spoken("assistant", "[REDACTED]"), spoken("assistant", "Done.\n\n[REDACTED]")),
+        *(spoken("assistant", "[REDACTED]\nSays [REDACTED]."), spoken("assistant", "[REDACTED]", use)),
     ]
     path = write_lines(tmp_path / "s1" / "s1.jsonl", lines)
-    items = read(path)
-    assert messages(items)[0] == ("s1", "user", "Where?")
-    assert contents(items)[1:] == ["I look.", "In Porto."]
-    assert skips(items) == [(4, "no message")]
+    taken = take(path)
+    said = ["Where?", "I look.", "In Porto.", "[reasoning]", "Done.", "Says [REDACTED].", ""]
+    assert (taken.by_chat, taken.left) == ({"s1": said}, [(4, "no message")])
     with Memory(":memory:") as memory:
-        assert import_paths(memory, path).added == 3
-        write_lines(path, [*lines[:3], lines[0]])
+        assert import_paths(memory, path).added == 7
+        write_lines(path, [*lines, lines[0]])
         assert import_paths(memory, path).added == 1
 
 
@@ -189,58 +181,40 @@ def sent(time: str, words: str = GO) -> str:
 def test_prompts_of_transcripts_are_what_the_user_wrote_and_when(
     tmp_path: Path, text: str, content: str | None, time: str | None
 ) -> None:
-    line = {"role": "user", "message": {"content": [{"type": "text", "text": text}]}}
-    items = read(write_lines(tmp_path / "s1.jsonl", [line, {"type": "turn_ended"}]))
-    found = [(one.message.content, one.message.at) for one in items if isinstance(one, ImportedMessage)]
-    assert [(words, at and str(at)) for words, at in found] == ([(content, time)] if content else [])
-    assert ((1, "not conversation: context that the program added") in skips(items)) == (content is None)
+    taken = take(write_lines(tmp_path / "s1.jsonl", [spoken("user", text), {"type": "turn_ended"}]))
+    assert taken.contents == ([content] if content else [])
+    if time:
+        assert taken.messages[0][1].at == datetime.fromisoformat(time)
+    assert ((1, "not conversation: context that the program added") in taken.left) == (content is None)
 
 
-def test_thoughts_that_a_transcript_leaves_out_are_no_words(tmp_path: Path) -> None:
-    texts = ["[REDACTED]", "Done.\n\n[REDACTED]", "[REDACTED]\nIt says [REDACTED] there."]
-    use: Json = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
-    content: list[list[Json]] = [[{"type": "text", "text": text}] for text in texts]
-    content.append([{"type": "text", "text": "[REDACTED]"}, use])
-    lines = [{"role": "assistant", "message": {"content": parts}} for parts in content]
-    items = read(write_lines(tmp_path / "s1.jsonl", lines))
-    assert contents(items) == ["[reasoning]", "Done.", "It says [REDACTED] there.", ""]
+EXPORTED = "# The office\n_Exported on 6/16/2025 at 12:55:28 GMT+3 from Cursor (1.0.0)_\n\n---\n\n"
 
 
-EXPORTED = """# The office
-_Exported on 6/16/2025 at 12:55:28 GMT+3 from Cursor (1.0.0)_
-
----
-
-
-**User**
-
-Where is the
----
-office?
-
----
-
-**Cursor**
-
-In Porto.
-
----
-"""
+def turns(*words: str) -> str:
+    speakers = ("User", "Cursor") * len(words)
+    return "".join(f"\n**{who}**\n\n{said}\n\n---\n" for who, said in zip(speakers, words, strict=False))
 
 
 def test_an_exported_chat_is_read(tmp_path: Path) -> None:
-    (tmp_path / "cursor_the_office.md").write_text(EXPORTED)
-    assert messages(read(tmp_path / "cursor_the_office.md")) == [
-        ("cursor_the_office", "user", "Where is the\n---\noffice?"),
-        ("cursor_the_office", "assistant", "In Porto."),
-    ]
+    path = tmp_path / "cursor_the_office.md"
     with Memory(":memory:") as memory:
-        assert import_paths(memory, tmp_path).added == 2
-        (tmp_path / "cursor_the_office.md").write_text(f"{EXPORTED}\n**User**\n\nAnd when?\n")
-        assert import_paths(memory, tmp_path).added == 1
-        assert [chat.title for chat in memory.chats()] == ["The office"]
-        times = {str(message.at) for message in memory.chat("cursor_the_office").history()}
-        assert times == {"2025-06-16 09:55:28+00:00"}
+        said = [
+            "Where is the\n---\noffice?",
+            "In Porto.",
+            "And when does the office move?",
+            "In May, we said.",
+        ]
+        for count in (2, 4):
+            path.write_text(EXPORTED + turns(*said[:count]))
+            assert import_paths(memory, path).added == 2
+        # Under another name it is the same chat.
+        assert import_paths(memory, path.rename(tmp_path / "again.md")).added == 0
+        ((chat, title),) = [(chat.id, chat.title) for chat in memory.chats()]
+        assert (chat, title) == ("cursor_the_office", "The office")
+        found = memory.chat(chat).history()
+        assert [one.content for one in found] == said
+        assert {str(message.at) for message in found} == {"2025-06-16 09:55:28+00:00"}
 
 
 @each(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 
 from holdfast import Memory
-from holdfast_cli.formats.import_items import ImportedMessage
 from holdfast_cli.formats.importing import import_paths
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
-from transcripts import Json, contents, gemini, gemini_call, messages, read, skips, write_json, write_lines
+from transcripts import Json, gemini, gemini_call, take, write_json, write_lines
 
 RECORDED = Path(__file__).parents[1] / "data" / "imported" / "gemini-0.61.0.jsonl"
 SESSION = "ee302b2c-e50c-4b61-a325-ef00c13e40e1"
@@ -20,11 +18,18 @@ def chat(**more: object) -> Json:
     return {"sessionId": "s1", "projectHash": "none", "startTime": "2026-01-06T09:15:59.901Z", **more}
 
 
-def test_a_recorded_chat_is_read_whole() -> None:
-    items = read(RECORDED)
-    found = [item for item in items if isinstance(item, ImportedMessage)]
-    assert {item.chat.id for item in found} == {SESSION}
-    assert [(item.message.role, item.message.content.partition("\n")[0]) for item in found] == [
+def test_a_recorded_chat_is_read_whole_and_once_however_it_grows(tmp_path: Path) -> None:
+    lines = RECORDED.read_text("utf-8").splitlines(keepends=True)
+    path, added = tmp_path / "session.jsonl", 0
+    with Memory(":memory:") as memory:
+        for end in range(1, len(lines) + 1):
+            path.write_text("".join(lines[:end]), encoding="utf-8")
+            report = import_paths(memory, path)
+            added += report.added
+            assert report.problems == ()
+        found = memory.chat(SESSION).history()
+    assert added == 11
+    assert [(one.role, one.content.partition("\n")[0]) for one in found] == [
         ("user", "What files are here?"),
         ("assistant", "I look."),
         ("assistant", ""),
@@ -32,123 +37,72 @@ def test_a_recorded_chat_is_read_whole() -> None:
         ("assistant", "There is one file, plan.txt."),
         ("user", "Write a note"),
         ("assistant", ""),
-        ("tool", found[7].message.content.partition("\n")[0]),
+        ("tool", found[7].content.partition("\n")[0]),
         ("assistant", "There is one file, plan.txt."),
-        ("user", "Where does the office move? <private>secret 1234</private> @plan.txt"),
+        ("user", f"Where does the office move? {PRIVATE} @plan.txt"),
         ("assistant", "We decided that the office moves to Porto in May."),
     ]
-    call = found[6].message.calls[0]
-    assert (call.name, call.arguments) == (
-        "write_file",
-        {"file_path": "note.txt", "content": "The office is in Porto."},
-    )
-    assert found[7].message.call_id == call.id
-    assert {reason for _, reason in skips(items)} == {
+    call = found[6].calls[0]
+    arguments = {"file_path": "note.txt", "content": "The office is in Porto."}
+    assert (call.name, call.arguments) == ("write_file", arguments)
+    assert found[7].call_id == call.id
+    assert "secret 1234" not in repr([message.raw for message in found])
+    whole = take(RECORDED)
+    assert whole.contents == [one.content for one in found]
+    assert {reason for _, reason in whole.left} == {
         "not conversation: a note on the session",
         "written again, longer, on a line that follows",
         "a call or result of a tool, which stands with the call",
     }
 
 
-def test_a_chat_is_imported_once_however_it_grows(tmp_path: Path) -> None:
-    lines = RECORDED.read_text("utf-8").splitlines(keepends=True)
-    path = tmp_path / "session.jsonl"
-    added = 0
-    with Memory(":memory:") as memory, Memory(":memory:") as whole:
-        for end in range(1, len(lines) + 1):
-            path.write_text("".join(lines[:end]), encoding="utf-8")
-            report = import_paths(memory, path)
-            added += report.added
-            assert report.problems == ()
-        assert import_paths(whole, RECORDED).added == added == 11
-        history = memory.chat(SESSION).history()
-        assert [message.content for message in history] == [
-            message.content for message in whole.chat(SESSION).history()
-        ]
-        assert PRIVATE in history[-2].content
-        assert "secret 1234" not in repr([message.raw for message in history])
-
-
-def test_what_the_user_went_back_behind_is_left_out(tmp_path: Path) -> None:
-    lines = [
-        *(chat(), gemini("a", "user", "one"), gemini("b", "gemini", "1"), gemini("c", "user", "two")),
-        *(
-            {"$rewindTo": "c"},
-            gemini("d", "user", "three"),
-            {"$rewindTo": "gone"},
-            gemini("e", "user", "four"),
-        ),
-        *({"$rewindTo": "a"}, gemini("a", "user", "five")),
-    ]
-    items = read(write_lines(tmp_path / "session.jsonl", lines))
-    assert contents(items) == ["five"]
-    left = [line for line, reason in skips(items) if reason.startswith("on a branch that was left")]
-    assert left == [2, 3, 4, 6, 8]
-
-
 def test_a_call_stands_apart_from_its_message_and_its_result(tmp_path: Path) -> None:
     record = gemini("a", "gemini", "I look.", calls=1)
     record["toolCalls"] += [{"name": "ls", "args": {"path": "/"}}, {**gemini_call("x"), "result": None}]
-    items = read(write_lines(tmp_path / "session.jsonl", [chat(), gemini("a", "gemini", "I look."), record]))
-    found = [item.message for item in items if isinstance(item, ImportedMessage)]
-    assert [(message.id, message.role) for message in found] == [
+    taken = take(write_lines(tmp_path / "s.jsonl", [chat(), gemini("a", "gemini", "I look."), record]))
+    assert [(message.id, message.role) for _, message in taken.messages] == [
         ("a", "assistant"),
         ("a-0", "assistant"),
         ("a-0/result", "tool"),
         ("a/2", "assistant"),
         ("x", "assistant"),
     ]
-    assert all("result" not in (message.raw or {}) for message in found if message.role != "tool")
+    assert all("result" not in (one.raw or {}) for _, one in taken.messages if one.role != "tool")
 
 
-def test_thoughts_and_media_are_told_by_placeholders(tmp_path: Path) -> None:
-    thought: Json = gemini("a", "gemini", "x") | {"content": "", "thoughts": [{"subject": "s"}]}
-    media: Json = gemini("b", "user", "x") | {"content": ["look", {"inlineData": {"mimeType": "image/png"}}]}
-    items = read(write_lines(tmp_path / "session.jsonl", [chat(), thought, media, gemini("c", "info", "hi")]))
-    assert contents(items) == ["[reasoning]", "look\n[file: image/png]"]
-    assert skips(items)[-1] == (4, "not conversation: info")
-
-
-def test_documents_of_before_2026_are_read(tmp_path: Path) -> None:
+@each("indent", [None, 2])
+def test_documents_of_before_2026_are_read(tmp_path: Path, indent: int | None) -> None:
     value = chat(messages=[gemini("a", "user", "one"), gemini("b", "gemini", "1", calls=1)])
-    for indent in (None, 2):
-        items = read(write_json(tmp_path / "session.json", value, indent))
-        assert contents(items) == ["one", "1", "", "plan.txt"]
-
-
-def test_the_folder_of_the_project_is_taken_where_the_hash_proves_it(tmp_path: Path) -> None:
-    folder = "/home/ada/shop"
-    (tmp_path / ".project_root").write_text(folder)
-    for digest, expected in ((sha256(folder.encode()).hexdigest(), folder), ("0" * 64, "")):
-        lines = [chat(projectHash=digest), gemini("a", "user", "one")]
-        (item,) = [
-            item
-            for item in read(write_lines(tmp_path / "chats" / "session.jsonl", lines))
-            if isinstance(item, ImportedMessage)
-        ]
-        assert item.chat.folder == expected
+    taken = take(write_json(tmp_path / "session.json", value, indent))
+    assert taken.contents == ["one", "1", "", "plan.txt"]
 
 
 def test_a_sub_agent_is_a_chat_of_its_own(tmp_path: Path) -> None:
-    path = write_lines(
-        tmp_path / "chats" / "s0" / "s1.jsonl", [chat(kind="subagent"), gemini("a", "user", "look")]
-    )
-    assert messages(read(path)) == [("s0/agent-s1", "user", "look")]
-
-
-def test_what_hooks_added_to_a_prompt_is_not_of_the_user(tmp_path: Path) -> None:
-    context = "<hook_context>&lt;known&gt;\nThe office is in Porto.\n&lt;/known&gt;</hook_context>"
-    first, second, third = (gemini(name, "user", "") for name in "abc")
-    # Of a start without a terminal it stands before the prompt, of a prompt in a part of its own.
-    first["content"] = [{"text": f"{context}\n\nWhere is the office?"}]
-    second["content"] = [{"text": "And <hook_context> in code?"}, {"text": context}]
-    third["content"] = [{"text": context}]
-    items = read(write_lines(tmp_path / "chat.jsonl", [chat(), first, second, third]))
-    assert contents(items) == ["Where is the office?", "And <hook_context> in code?"]
-    assert (4, "not conversation: context that the program added") in skips(items)
+    lines = [chat(kind="subagent"), gemini("a", "user", "look")]
+    taken = take(write_lines(tmp_path / "chats" / "s0" / "s1.jsonl", lines))
+    assert taken.by_chat == {"s0/agent-s1": ["look"]}
 
 
 CONTEXT = "<session_context>\nThis is the Gemini CLI.\n<a>b</a>\n</session_context>"
+ADDED = "<hook_context>&lt;known&gt;\nThe office is in Porto.\n&lt;/known&gt;</hook_context>"
+
+
+def with_parts(identity: str, kind: str, *parts: Json | str) -> Json:
+    return gemini(identity, kind, "") | {
+        "content": [{"text": one} if isinstance(one, str) else one for one in parts]
+    }
+
+
+def asked(call: str, name: str = "ls") -> Json:
+    return {"functionCall": {"id": call, "name": name, "args": {"path": "."}}}
+
+
+def answered(call: str, output: str, name: str = "ls") -> Json:
+    return {"functionResponse": {"id": call, "name": name, "response": {"output": output}}}
+
+
+def image(data: str) -> Json:
+    return {"inlineData": {"mimeType": "image/png", "data": data}}
 
 
 def called(identity: str) -> Json:
@@ -162,6 +116,22 @@ def history(*records: Json) -> Json:
 @each(
     ("lines", "expected"),
     [
+        # The user goes back behind messages, and by what is not there behind all.
+        ([gemini("a", "user", "one"), gemini("b", "gemini", "1"), gemini("c", "user", "two"),
+          {"$rewindTo": "c"}, gemini("d", "user", "three"), {"$rewindTo": "gone"},
+          gemini("e", "user", "four")],
+         ["four"]),
+        ([gemini("a", "user", "one"), gemini("b", "user", "two"), {"$rewindTo": "a"},
+          gemini("a", "user", "five")],
+         ["five"]),
+        # Thoughts and media are told by placeholders, and notes of the program by nothing.
+        ([gemini("a", "gemini", "") | {"content": "", "thoughts": [{"subject": "s"}]},
+          with_parts("b", "user", "look", image("AA")), gemini("c", "info", "hi")],
+         ["[reasoning]", "look\n[file: image/png]"]),
+        # What hooks add is in the prompt without a terminal, and else in a part of its own.
+        ([gemini("a", "user", f"{ADDED}\n\nWhere?"), with_parts("b", "user", "And <hook_context>?", ADDED),
+          with_parts("c", "user", ADDED)],
+         ["Where?", "And <hook_context>?"]),
         # A program hands a history over, and the chat goes on.
         ([history(gemini("a", "user", "one"), gemini("b", "gemini", "1", calls=1)),
           gemini("c", "user", "two")],
@@ -186,31 +156,20 @@ def history(*records: Json) -> Json:
         ([history(gemini("a", "user", "one"), gemini("b", "user", "two")), {"$rewindTo": "b"}],
          ["one"]),
         ([gemini("a", "user", f"{CONTEXT}\n\none"), gemini("b", "user", CONTEXT)], ["one"]),
+        # A result whose call is gone is kept.
+        ([with_parts(f"u{n}", "user", answered("", n)) for n in "12"], ["1", "2"]),
     ],
 )  # fmt: skip
-def test_a_history_that_a_line_sets_is_read_once(
+def test_the_lines_of_a_chat_are_what_was_said_once(
     tmp_path: Path, lines: list[Json], expected: list[str]
 ) -> None:
     path = write_lines(tmp_path / "chat.jsonl", [chat(), *lines])
-    assert contents(read(path)) == expected
+    assert take(path).contents == expected
     with Memory(":memory:") as memory:
-        assert [import_paths(memory, path).added for _ in range(2)] == [len(expected), 0]
-
-
-def with_parts(identity: str, kind: str, *parts: Json) -> Json:
-    return gemini(identity, kind, "") | {"content": list(parts)}
-
-
-def asked(call: str, name: str = "ls") -> Json:
-    return {"functionCall": {"id": call, "name": name, "args": {"path": "."}}}
-
-
-def answered(call: str, output: str, name: str = "ls") -> Json:
-    return {"functionResponse": {"id": call, "name": name, "response": {"output": output}}}
-
-
-def image(data: str) -> Json:
-    return {"inlineData": {"mimeType": "image/png", "data": data}}
+        assert import_paths(memory, path).added == len(expected)
+        # Another line that says nothing has the file read again.
+        write_lines(path, [chat(), *lines, gemini("i", "info", "hi")])
+        assert import_paths(memory, path).added == 0
 
 
 LOOK = [
@@ -243,21 +202,10 @@ LOOKED += [("tool", "plan.txt"), ("tool", '{"output": ""}')]
 def test_calls_results_and_files_in_parts_are_read_once(
     tmp_path: Path, lines: list[Json], expected: list[tuple[str, str]]
 ) -> None:
-    path = write_lines(tmp_path / "chat.jsonl", [chat(), *lines])
-    items = [item.message for item in read(path) if isinstance(item, ImportedMessage)]
-    assert [(one.role, one.calls[0].name if one.calls else one.content) for one in items] == expected
-    calls = [call.id for one in items for call in one.calls]
-    assert [one.call_id for one in items if one.role == "tool"] == calls
-    with Memory(":memory:") as memory:
-        assert [import_paths(memory, path).added for _ in range(2)] == [len(expected), 0]
-        assert memory.verify().ok
-
-
-def test_a_result_whose_call_is_gone_is_kept(tmp_path: Path) -> None:
-    path = write_lines(
-        tmp_path / "c.jsonl", [chat(), *(with_parts(f"u{n}", "user", answered("", n)) for n in "12")]
-    )
-    assert messages(read(path)) == [("s1", "tool", "1"), ("s1", "tool", "2")]
+    found = [one for _, one in take(write_lines(tmp_path / "chat.jsonl", [chat(), *lines])).messages]
+    assert [(one.role, one.calls[0].name if one.calls else one.content) for one in found] == expected
+    calls = [call.id for one in found for call in one.calls]
+    assert [one.call_id for one in found if one.role == "tool"] == calls
 
 
 def event(kind: str, **more: object) -> Json:
@@ -278,19 +226,8 @@ def test_the_pieces_of_a_stream_are_one_message(tmp_path: Path) -> None:
         event("error", severity="warning", message="loop"),
         event("result", status="success", stats={}),
     ]
-    path = write_lines(tmp_path / "run.jsonl", lines)
-    items = read(path)
-    assert messages(items) == [
-        ("s7", "user", "What files?"),
-        ("s7", "assistant", "I look."),
-        ("s7", "assistant", ""),
-        ("s7", "tool", "denied"),
-        ("s7", "assistant", "I look."),
-        ("s7", "user", "And now?"),
-        ("s7", "assistant", "I look."),
-    ]
-    assert [reason for _, reason in skips(items)] == [
-        f"not conversation: {one}" for one in ("init", "error", "result")
-    ]
-    with Memory(":memory:") as memory:
-        assert [import_paths(memory, path).added for _ in range(2)] == [7, 0]
+    taken = take(write_lines(tmp_path / "run.jsonl", lines))
+    said = ["What files?", "I look.", "", "denied", "I look.", "And now?", "I look."]
+    assert taken.by_chat == {"s7": said}
+    reasons = [f"not conversation: {one}" for one in ("init", "error", "result")]
+    assert [reason for _, reason in taken.left] == reasons

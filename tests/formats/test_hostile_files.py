@@ -99,17 +99,3 @@ def test_anything_anywhere(tmp_path: Path, seed: int) -> None:
                 export_chats(copy, again)
                 assert sorted(again.getvalue().splitlines()) == sorted(exported.getvalue().splitlines())
     assert added > 100
-
-
-@pytest.mark.parametrize("name", ["talk.jsonl", "talk.json"])
-def test_a_number_of_more_digits_than_python_reads_spoils_nothing(tmp_path: Path, name: str) -> None:
-    digits = "9" * 5_000
-    items = [f'{{"role": "user", "content": "{n}", "n": {digits if n == 1 else n}}}' for n in range(3)]
-    text = f"[{', '.join(items)}]" if name.endswith(".json") else "\n".join(items)
-    (tmp_path / name).write_text(text)
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, tmp_path / name)
-        (chat,) = memory.chats()
-        messages = memory.chat(chat.id).history()
-    assert (report.added, report.problems) == (3, ())
-    assert [(message.raw or {})["n"] for message in messages] == [0, digits, 2]

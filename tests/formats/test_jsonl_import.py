@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory
-from holdfast_cli.formats.import_items import ImportedMessage
 from holdfast_cli.formats.importing import import_paths
 from tables import each
-from transcripts import Json, contents, messages, only_source, read, result, skips, write_json, write_lines
+from transcripts import Json, result, take, write_json, write_lines
 
 TALK: list[object] = [
     {"role": "user", "content": "Hi", "timestamp": "2026-07-06T21:57:38Z"},
@@ -18,25 +17,11 @@ TALK: list[object] = [
 
 
 def test_a_file_of_messages_is_a_session_named_after_it(tmp_path: Path) -> None:
-    items = read(write_lines(tmp_path / "coding-1.jsonl", TALK))
-    assert messages(items) == [
-        ("coding-1", "user", "Hi"),
-        ("coding-1", "assistant", "Hello"),
-        ("coding-1", "user", "Hi"),
-    ]
-    found = [item for item in items if isinstance(item, ImportedMessage)]
-    assert [item.message.raw for item in found] == TALK
-    ids = [item.message.id for item in found]
-    assert len(set(ids)) == 3
-    assert [identity.split("-")[0] for identity in ids] == ["1", "2", "3"]
-    assert str(found[0].message.at) == "2026-07-06 21:57:38+00:00"
-
-
-def test_ids_do_not_change_between_imports_and_versions(tmp_path: Path) -> None:
-    with Memory(":memory:") as memory:
-        for length, added in ((2, 2), (3, 1), (3, 0)):
-            report = import_paths(memory, write_lines(tmp_path / "talk.jsonl", TALK[:length]))
-            assert (report.added, report.present) == (added, length - added)
+    taken = take(write_lines(tmp_path / "coding-1.jsonl", TALK))
+    assert taken.by_chat == {"coding-1": ["Hi", "Hello", "Hi"]}
+    assert [one.raw for _, one in taken.messages] == TALK
+    assert [identity.split("-")[0] for identity in taken.ids] == ["1", "2", "3"]
+    assert str(taken.messages[0][1].at) == "2026-07-06 21:57:38+00:00"
 
 
 def test_openai_messages_with_calls_and_results(tmp_path: Path) -> None:
@@ -49,94 +34,73 @@ def test_openai_messages_with_calls_and_results(tmp_path: Path) -> None:
         {"type": "function_call_output", "call_id": "call_2", "output": "again"},
         {"type": "reasoning", "summary": []},
     ]
-    with Memory(":memory:") as memory:
-        import_paths(memory, write_lines(tmp_path / "talk.jsonl", lines))
-        stored = memory.chat("talk").history()
-    assert [(m.role, m.content, m.answers) for m in stored] == [
-        ("user", "Find it", ()),
-        ("assistant", "", ()),
-        ("tool", "found", ("call_1",)),
-        ("assistant", "", ()),
-        ("tool", "again", ("call_2",)),
-        ("assistant", "[reasoning]", ()),
-    ]
+    taken = take(write_lines(tmp_path / "talk.jsonl", lines))
+    assert taken.contents == ["Find it", "", "found", "", "again", "[reasoning]"]
+    assert [one.answers for _, one in taken.messages if one.role == "tool"] == [("call_1",), ("call_2",)]
 
 
-def test_a_line_can_hold_a_session(tmp_path: Path) -> None:
+def test_a_line_can_hold_a_session_or_name_its_own(tmp_path: Path) -> None:
     lines = [
         {"id": "one", "title": "First", "messages": TALK},
         {"session_id": "two", "messages": TALK[:1]},
         {"conversation_id": "three", "messages": TALK[:1]},
         {"messages": TALK[:1]},
         {"id": 5, "messages": [{"role": "user"}, "text", {"role": "user", "content": "ok"}]},
-    ]
-    items = read(write_lines(tmp_path / "many.jsonl", lines))
-    assert [chat for chat, _, _ in messages(items)] == ["one"] * 3 + ["two", "three", "many:4", "many:5"]
-    assert isinstance(items[0], ImportedMessage)
-    assert items[0].chat.title == "First"
-    assert skips(items) == [
-        (5, "The message is empty."),
-        (5, "A message must be a Message or a dict, not str."),
-    ]
-
-
-def test_a_line_can_name_its_session(tmp_path: Path) -> None:
-    lines = [
-        {"session_id": "a", "role": "user", "content": "1"},
+        {"session_id": "two", "role": "user", "content": "1"},
         {"chat": "b", "role": "user", "content": "2", "title": "B", "agent": "coach"},
-        {"session_id": "a", "role": "assistant", "content": "3"},
-        {"role": "user", "content": "4"},
+        {"role": "user", "content": "3"},
     ]
-    with Memory(":memory:") as memory:
-        import_paths(memory, write_lines(tmp_path / "mixed.jsonl", lines))
-        told = {chat.id: [m.content for m in memory.chat(chat.id).history()] for chat in memory.chats()}
-        assert told == {"a": ["1", "3"], "b": ["2"], "mixed": ["4"]}
-        assert [(chat.id, chat.title) for chat in memory.chats(agent="coach")] == [("b", "B")]
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_json_files_hold_messages_or_a_session_or_sessions(tmp_path: Path, indent: int | None) -> None:
-    write_json(tmp_path / "list.json", TALK, indent)
-    write_json(tmp_path / "session.json", {"messages": TALK}, indent)
-    write_json(tmp_path / "named.json", {"id": "n", "messages": TALK}, indent)
-    write_json(tmp_path / "sessions.json", [{"messages": TALK}, {"id": "s", "messages": TALK}], indent)
-    chats = {path.name: [chat for chat, _, _ in messages(read(path))] for path in tmp_path.iterdir()}
-    assert chats == {
-        "list.json": ["list"] * 3,
-        "session.json": ["session"] * 3,
-        "named.json": ["n"] * 3,
-        "sessions.json": ["sessions:1"] * 3 + ["s"] * 3,
+    taken = take(write_lines(tmp_path / "many.jsonl", lines))
+    assert taken.by_chat == {
+        "one": ["Hi", "Hello", "Hi"],
+        "two": ["Hi", "1"],
+        "three": ["Hi"],
+        "many:4": ["Hi"],
+        "many:5": ["ok"],
+        "b": ["2"],
+        "many": ["3"],
     }
+    assert {(taken.chats[chat].title, taken.chats[chat].agent) for chat in ("one", "b")} == {
+        ("First", ""),
+        ("B", "coach"),
+    }
+    assert taken.left == [
+        (5, "A message must be a Message or a dict, not str."),
+        (5, "The message is empty."),
+    ]
 
 
-def test_one_session_in_jsonl_is_named_as_it_will_be_among_many(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "tuning.jsonl", [{"messages": TALK}])
-    assert only_source(path).format.name == "JSONL"
-    assert {chat for chat, _, _ in messages(read(path))} == {"tuning:1"}
+@each("indent", [None, 2])
+def test_json_files_hold_messages_or_a_session_or_sessions(tmp_path: Path, indent: int | None) -> None:
+    for value, names in (
+        (TALK, ["x"]),
+        ({"messages": TALK}, ["x"]),
+        ({"id": "n", "messages": TALK}, ["n"]),
+        ([{"messages": TALK}, {"id": "s", "messages": TALK}], ["x:1", "s"]),
+    ):
+        assert list(take(write_json(tmp_path / "x.json", value, indent)).chats) == names
+    # One session in JSONL is named as it will be among many.
+    assert take(write_lines(tmp_path / "t.jsonl", [{"messages": TALK}])).chats.keys() == {"t:1"}
 
 
 def test_bad_lines_are_reported_with_their_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "talk.jsonl"
-    deep = b'{"role": "user", "content": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-    path.write_bytes(
-        b"\n".join(
-            [
-                b'\xef\xbb\xbf{"role": "user", "content": "1"}',
-                b'{"role": "user", "content": "\xff\xfe"}',
-                b"",
-                b'{"role": "user", "content": "cut',
-                b"[]",
-                b'{"version": 3}',
-                deep,
-                b'{"role": "user", "content": 1' + b"0" * 5000 + b"}",
-                b'{"role": "user", "content": "2"}\r',
-                b'{"role": "user", "content": "3"',
-            ]
-        )
-    )
-    items = read(path)
-    assert contents(items) == ["1", "1" + "0" * 5000, "2"]  # more digits than Python makes a number of
-    assert skips(items) == [
+    digits = b"1" + b"0" * 5000  # more than Python makes a number of
+    lines = [
+        b'\xef\xbb\xbf{"role": "user", "content": "1"}',
+        b'{"role": "user", "content": "\xff\xfe"}',
+        b"",
+        b'{"role": "user", "content": "cut',
+        b"[]",
+        b'{"version": 3}',
+        b'{"role": "user", "content": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"role": "user", "content": ' + digits + b"}",
+        b'{"role": "user", "content": "2"}\r',
+        b'{"role": "user", "content": "3"',
+    ]
+    (tmp_path / "talk.jsonl").write_bytes(b"\n".join(lines))
+    taken = take(tmp_path / "talk.jsonl")
+    assert taken.contents == ["1", digits.decode(), "2"]
+    assert taken.left == [
         (2, "not valid UTF-8"),
         (4, "not valid JSON"),
         (5, "not a JSON object"),
@@ -150,31 +114,9 @@ def test_nesting_that_json_bears_and_messages_do_not(tmp_path: Path) -> None:
     inner: object = "x"
     for _ in range(320):
         inner = [{"type": "tool_result", "tool_use_id": "t", "content": inner}]
-    with Memory(":memory:") as memory:
-        path = write_lines(tmp_path / "deep.jsonl", [{"role": "user", "content": inner}, *TALK])
-        report = import_paths(memory, path)
-        assert report.added + sum(skipped.count for skipped in report.problems) == 4
-        assert report.added >= 3
-
-
-def test_an_export_line_comes_back_with_all_its_fields(tmp_path: Path) -> None:
-    line = {
-        "chat": "c",
-        "role": "tool",
-        "content": "one\ntwo",
-        "id": "m1",
-        "at": "2026-01-01T00:00:00+00:00",
-        "name": "both",
-        "call_id": "t1",
-        "answers": ["t1", "t2"],
-        "meta": {"k": 1},
-        "raw": None,
-    }
-    (item,) = read(write_lines(tmp_path / "x.jsonl", [line]))
-    assert isinstance(item, ImportedMessage)
-    message = item.message
-    assert (message.id, message.name, message.call_id, message.answers) == ("m1", "both", "t1", ("t1", "t2"))
-    assert (message.meta, message.raw) == ({"k": 1}, None)
+    report = take(write_lines(tmp_path / "deep.jsonl", [{"role": "user", "content": inner}, *TALK])).report
+    assert report.added + sum(skipped.count for skipped in report.problems) == 4
+    assert report.added >= 3
 
 
 def trip(first: int, last: int, place: str = "lake") -> list[Json]:

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 from holdfast import Memory
-from holdfast_cli.formats.import_items import ImportedRecord
 from holdfast_cli.formats.importing import import_paths
-from transcripts import Json, messages, read, skips, write_json
+from transcripts import Json, take, write_json
 
 HUMAN = "First name: Chad\nOccupation: PhD student"
 
@@ -78,18 +77,18 @@ def agent_file() -> Json:
 
 
 def test_messages_are_what_was_said_and_all_else_has_a_line(tmp_path: Path) -> None:
-    items = read(write_json(tmp_path / "support.af", agent_file(), 2))
-    assert messages(items) == [
-        ("letta:support", "user", "Where is my order?"),
-        ("letta:support", "assistant", "He wants his order."),
-        ("letta:support", "tool", "shipped"),
-        ("letta:support", "assistant", "It is coming."),
-        ("letta:support", "assistant", "Anything else?"),
+    taken = take(write_json(tmp_path / "support.af", agent_file(), 2))
+    assert taken.by_chat.keys() == {"letta:support"}
+    assert taken.said == [
+        ("user", "Where is my order?"),
+        ("assistant", "He wants his order."),
+        ("tool", "shipped"),
+        ("assistant", "It is coming."),
+        ("assistant", "Anything else?"),
     ]
-    assert sorted(reason for _, reason in skips(items)) == [
+    assert sorted(reason for _, reason in taken.left) == [
         "a file of a data source: import its text itself",
-        "a tool, which Holdfast does not run",
-        "a tool, which Holdfast does not run",
+        *["a tool, which Holdfast does not run"] * 2,
         "a variable of tools, which may be a key",
         "an approval of a call",
         "an empty memory block",
@@ -97,7 +96,7 @@ def test_messages_are_what_was_said_and_all_else_has_a_line(tmp_path: Path) -> N
         "the result of send_message, which says nothing",
         "the system text, which Letta writes anew from the blocks",
     ]
-    assert all("sk-1" not in repr(item) for item in items)
+    assert "sk-1" not in repr(taken)
 
 
 def test_core_memory_passages_and_summaries_become_records_once(memory: Memory, tmp_path: Path) -> None:
@@ -120,27 +119,21 @@ def test_core_memory_passages_and_summaries_become_records_once(memory: Memory, 
     assert (again.added, again.present, again.records, again.records_present) == (0, 5, 0, 6)
 
 
-def test_the_earlier_form_of_one_agent(tmp_path: Path) -> None:
+def test_the_earlier_form_of_one_agent(quick: Memory, tmp_path: Path) -> None:
+    labels = (("human", HUMAN), ("human", "Likes trains and old maps."), ("", "x"))
     old = {
         "name": "memgpt",
         "version": "0.6.40",
-        "core_memory": [
-            {"label": "human", "value": HUMAN},
-            {"label": "human", "value": "Another one."},
-            {"label": "", "value": "x"},
-        ],
+        "core_memory": [{"label": label, "value": value} for label, value in labels],
         "messages": [message("user", "Hello"), {"role": "user", "text": "older still"}, "junk"],
         "tools": [{"name": "send_message"}],
     }
-    items = read(write_json(tmp_path / "old.af", old))
-    records = [item.record for item in items if isinstance(item, ImportedRecord)]
-    assert [(one.get("kind"), one.get("category")) for one in records] == [
-        ("profile", None),
-        ("fact", "human"),
-        ("fact", "block"),
-    ]
-    assert [text for _, _, text in messages(items)] == ["Hello", "older still"]
-    assert (3, "no message") in skips(items)
+    report = import_paths(quick, write_json(tmp_path / "old.af", old))
+    records = {(one.kind, one.category) for one in quick.records()}
+    assert records >= {("profile", ""), ("fact", "block")}
+    said = quick.scoped(agent="memgpt").chat("letta:memgpt").history()
+    assert [one.content for one in said] == ["Hello", "older still"]
+    assert ("no message", (3,)) in [(one.reason, one.lines) for one in report.skipped]
 
 
 def test_a_profile_that_is_there_is_not_replaced(quick: Memory, tmp_path: Path) -> None:

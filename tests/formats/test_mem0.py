@@ -7,11 +7,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
-from transcripts import messages, read, skips, write_json, write_lines
+from tables import each
+from transcripts import take, write_json
 
 MADE = Path(__file__).parents[1] / "data" / "imports" / "mem0"
 TEXTS = {"I prefer tea to coffee.", "Noted: tea.", "My office is in Lisbon."}
@@ -49,7 +48,7 @@ def test_memories_of_others_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_history_says_what_is_deleted_and_not_whose_a_memory_is(tmp_path: Path) -> None:
-    reasons = [reason for _, reason in skips(read(MADE / "history.sqlite"))]
+    reasons = [reason for _, reason in take(MADE / "history.sqlite").left]
     assert reasons.count("a memory that was deleted in mem0") == 1
     assert len(reasons) == 5
     shutil.copy(MADE / "history.sqlite", tmp_path / "history.db")
@@ -66,18 +65,10 @@ def test_a_history_says_what_is_deleted_and_not_whose_a_memory_is(tmp_path: Path
         assert (report.added, report.records) == (0, 0)
 
 
-@pytest.mark.parametrize("shape", [list, lambda found: {"memories": found}, lambda found: {"results": found}])
+@each("shape", [list, lambda found: {"memories": found}, lambda found: {"results": found}])
 def test_shapes_of_exports(tmp_path: Path, shape: type) -> None:
     found = [{"id": "1", "memory": "A", "categories": ["food", 7]}, {"id": "1", "memory": "A"}, {"memory": 5}]
-    items = read(write_json(tmp_path / "mem0.json", shape(found)))
-    assert skips(items) == [(3, "no memory of mem0")]
     with of("ada") as ada:
-        report = import_paths(ada, tmp_path / "mem0.json")
+        report = import_paths(ada, write_json(tmp_path / "mem0.json", shape(found)))
         assert (report.records, [one.tags for one in ada.records()]) == (1, [("food",)])
         assert {one.reason for one in report.skipped} == {"no memory of mem0", "the file has it twice"}
-
-
-def test_memories_by_line(tmp_path: Path) -> None:
-    items = read(write_lines(tmp_path / "mem0.jsonl", [{"user_id": "ada", "memory": "A"}]))
-    assert messages(items) == []
-    assert len(items) == 1

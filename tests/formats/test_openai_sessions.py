@@ -15,18 +15,13 @@ from holdfast_cli.formats.importing import import_paths
 
 agents = pytest.importorskip("agents", reason="needs: pip install '.[openai-agents]'")
 
+ANSWER = {"type": "message", "role": "assistant", "id": "msg_1", "status": "completed"}
 ITEMS: list[Any] = [
     {"role": "user", "content": "Find it"},
     {"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"id": 7}'},
     {"type": "function_call_output", "call_id": "c1", "output": "found"},
     {"type": "web_search_call", "id": "ws_1", "status": "completed"},
-    {
-        "type": "message",
-        "role": "assistant",
-        "id": "msg_1",
-        "status": "completed",
-        "content": [{"type": "output_text", "text": "Here it is.", "annotations": []}],
-    },
+    ANSWER | {"content": [{"type": "output_text", "text": "Here it is.", "annotations": []}]},
 ]
 STORED = [
     ("user", "Find it"),
@@ -80,21 +75,15 @@ def test_branches_are_chats_without_what_they_repeat(quick: Memory, tmp_path: Pa
     }
 
 
+NO_ITEMS = ("{", "[]", '{"role": "user"}', b"\xff", "[" * 99_999)
+
+
 def test_what_is_no_item_is_reported(quick: Memory, tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     add(agents.SQLiteSession("one", path), ITEMS[:1])
     with closing(sqlite3.connect(path)) as database:
-        for data in (
-            "{",
-            "[]",
-            '{"role": "user"}',
-            b"\xff",
-            "[" * 99_999,
-            '{"role":"user","content":"\\ud800"}',
-        ):
-            database.execute(
-                "INSERT INTO agent_messages (session_id, message_data) VALUES (?, ?)", ("one", data)
-            )
+        insert = "INSERT INTO agent_messages (session_id, message_data) VALUES ('one', ?)"
+        database.executemany(insert, [(data,) for data in (*NO_ITEMS, '{"role":"user","content":"\\ud800"}')])
         database.commit()
     report = import_paths(quick, path)
     assert (report.added, sum(one.count for one in report.problems)) == (2, 5)

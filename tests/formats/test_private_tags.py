@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
-from holdfast_cli.formats.private_tags import PRIVATE, private_words, without_private, without_private_parts
+from holdfast_cli.formats.private_tags import PRIVATE, without_private, without_private_parts
 from tables import each
 from transcripts import claude, result, use, write_lines
 
@@ -80,10 +80,6 @@ def test_megabytes_of_hostile_tags_are_read_in_linear_time() -> None:
     assert len(without_private_parts(["<private>x</private>"] * 50_000)) == 50_000
 
 
-def test_the_words_that_are_private() -> None:
-    assert private_words("a <private> x <private>y</private></private> b <private>z") == ["x", "y", "z"]
-
-
 def imported(memory: Memory, path: Path) -> str:
     """Import a file, and return all that is stored of its chat."""
     import_paths(memory, path)
@@ -113,27 +109,6 @@ def test_what_is_private_is_stored_nowhere(quick: Memory, tmp_path: Path) -> Non
     assert "zanzi" not in stored
     assert f"Pay from {PRIVATE} today." in stored
     assert f"I pay from {PRIVATE}." in stored
-
-
-def test_a_transcript_that_grew_gives_the_same_messages_again(memory: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "s1.jsonl"
-    lines = [
-        claude("user", "u1", None, f"Use <private>{SECRET}</private>."),
-        claude("assistant", "a1", "u1", "Yes."),
-    ]
-    import_paths(memory, write_lines(path, lines))
-    first = memory.chat("s1").history()
-    lines.append(claude("assistant", "a2", "a1", f"I used {SECRET}."))
-    report = import_paths(memory, write_lines(path, lines))
-    assert (report.added, report.present, report.skipped) == (1, 2, ())
-    assert memory.chat("s1").history()[:2] == first
-    again = import_paths(memory, path)
-    assert (again.added, again.present, again.problems) == (0, 3, ())
-    assert [one.content for one in memory.chat("s1").history()] == [
-        f"Use {PRIVATE}.",
-        "Yes.",
-        f"I used {PRIVATE}.",
-    ]
 
 
 def test_what_was_stored_before_it_was_marked_stays_and_is_told(memory: Memory, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory, Message
-from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
 from transcripts import Json
 
@@ -63,23 +61,6 @@ def chats_of(entries: list[Json], path: Path) -> list[str]:
     return list(dict.fromkeys(ids)) or [path.stem]
 
 
-def test_the_claude_code_session_is_whole_and_in_order(shared_data: Path) -> None:
-    path = shared_data / "agent_sessions" / "claude_code.jsonl"
-    with path.open("rb") as file:
-        spoken = [entry for entry in map(json.loads, file) if entry["type"] in {"user", "assistant"}]
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, path)
-        (info,) = memory.chats()
-        stored = memory.chat(info.id).history()
-    assert info.id == "132b2f66-ee5f-46f6-8904-32d9dc4d36c3"
-    assert [m.raw for m in stored] == spoken
-    assert [m.id for m in stored] == [entry["uuid"] for entry in spoken]
-    assert {(s.reason, s.count) for s in report.skipped} == {
-        ("not conversation: file-history-snapshot", 24),
-        ("not conversation: system", 16),
-    }
-
-
 def test_every_result_follows_its_call(everything: Memory) -> None:
     answered = 0
     for history in histories(everything).values():
@@ -92,46 +73,3 @@ def test_every_result_follows_its_call(everything: Memory) -> None:
                 answered += 1
             assert message.answers or message.call_id is None
     assert answered == 151 + 361
-
-
-def test_a_second_import_adds_nothing(everything: Memory, shared_data: Path) -> None:
-    before = histories(everything)
-    report = import_paths(everything, shared_data)
-    assert (report.sessions, report.added, report.problems) == (69, 0, ())
-    assert report.formats == {"Claude Code": 496, "JSONL": 4470}
-    assert histories(everything) == before
-
-
-def test_a_file_that_was_cut_off_is_completed(everything: Memory, shared_data: Path, tmp_path: Path) -> None:
-    whole = histories(everything)
-    for path in jsonl_files(shared_data):
-        data = path.read_bytes()
-        cut = tmp_path / path.name
-        cut.write_bytes(data[: len(data) * 2 // 3])
-        with Memory(":memory:") as memory:
-            first = import_paths(memory, cut)
-            assert [s.reason for s in first.problems] in (["not valid JSON"], ["not valid UTF-8"])
-            cut.write_bytes(data)
-            second = import_paths(memory, cut)
-            assert second.present == first.added > 0
-            assert second.added > 0
-            for chat, history in histories(memory).items():
-                in_whole = whole.get(chat) or whole[f"agent_sessions/{chat}"]  # which is named by its folder
-                assert [(m.id, m.content, m.raw) for m in history] == [
-                    (m.id, m.content, m.raw) for m in in_whole
-                ]
-
-
-def test_an_export_of_everything_comes_back_equal(everything: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "backup.jsonl"
-    with path.open("w", encoding="utf-8") as stream:
-        assert export_chats(everything, stream) == 4966
-    with Memory(":memory:") as copy:
-        report = import_paths(copy, path)
-        assert (report.added, report.skipped) == (4966, ())
-        assert histories(copy) == histories(everything)
-        titles = {(c.id, c.title, c.agent, c.archived) for c in copy.chats()}
-        assert titles == {(c.id, c.title, c.agent, c.archived) for c in everything.chats()}
-        again = io.StringIO()
-        export_chats(copy, again)
-        assert sorted(again.getvalue().splitlines()) == sorted(path.read_text().splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 from holdfast import InvalidInput, Memory
 from holdfast_cli.formats.import_report import ImportReport
 from holdfast_cli.formats.importing import import_paths
-from holdfast_cli.formats.record_edits import apply_edits
 from holdfast_cli.formats.record_markdown import ExportedRecords, export_records
 from soak import cases
 
@@ -49,6 +49,14 @@ def changed(path: Path, *pairs: tuple[str, str]) -> None:
     path.write_text(text, "utf-8")
 
 
+def exported(memory: Memory, folder: Path) -> tuple[Path, str]:
+    """Fill a memory, and write what it knows into a file."""
+    fill(memory)
+    path = folder / "known.md"
+    assert written(memory, path) == (4, {})
+    return path, path.read_text("utf-8")
+
+
 def known(memory: Memory) -> dict[str, str]:
     return {one.text: one.by for one in memory.records()}
 
@@ -58,20 +66,23 @@ def actions(report: ImportReport) -> list[str]:
 
 
 def test_edits_are_changes_of_the_user(memory: Memory, tmp_path: Path) -> None:
-    fill(memory)
-    path = tmp_path / "known.md"
-    assert written(memory, path) == (4, {})
+    path, _ = exported(memory, tmp_path)
+    # Ends of lines are no edits.
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert not import_paths(memory, path).edits
     changed(
         path,
         ("Training for Berlin", "Training for Porto\n\nin May"),
         ("\n\nDrinks tea\n", "\n\n\n<!-- new -->\n\nLives in Lisbon\n"),
         ('"category": "sport"', '"category": "running"'),
     )
-    before = memory.version()
+    before, edits = memory.version(), ["replace", "retract", "add"]
     dry = import_paths(memory, path, dry_run=True)
-    assert (actions(dry), dry.records, memory.version()) == (["replace", "retract", "add"], 0, before)
+    assert (actions(dry), dry.records, memory.version()) == (edits, 0, before)
+    with pytest.raises(InvalidInput):
+        import_paths(memory, tmp_path, dry_run=True)  # only a file that is named is shown
     report = import_paths(memory, path)
-    assert (actions(report), report.records, report.records_present) == (["replace", "retract", "add"], 3, 2)
+    assert (actions(report), report.records, report.records_present) == (edits, 3, 2)
     texts = known(memory)
     assert texts["Training for Porto\n\nin May"] == texts["Lives in Lisbon"] == "user"
     assert "Drinks tea" not in texts
@@ -87,9 +98,7 @@ def test_edits_are_changes_of_the_user(memory: Memory, tmp_path: Path) -> None:
 
 
 def test_what_changed_on_both_sides_is_shown_and_left(memory: Memory, tmp_path: Path) -> None:
-    fill(memory)
-    path = tmp_path / "known.md"
-    written(memory, path)
+    path, _ = exported(memory, tmp_path)
     berlin, tea = memory.records(kind="fact")
     memory.replace(berlin.id, "Training for Rome", by="agent")
     memory.retract(tea.id, by="agent")
@@ -101,18 +110,14 @@ def test_what_changed_on_both_sides_is_shown_and_left(memory: Memory, tmp_path: 
         ("conflict", "Training for Rome", "Training for Oslo"),
         ("conflict", "", "Drinks milk"),
     ]
-    assert len(report.problems) == 2
-    assert memory.version() == version
+    assert (len(report.problems), memory.version()) == (2, version)
     # The same edit on both sides is none.
     memory.replace(berlin.id, "Training for Oslo", by="agent")
     assert [one.after for one in import_paths(memory, path).edits] == ["Drinks milk"]
 
 
 def test_a_file_that_is_cut_off_changes_nothing(quick: Memory, tmp_path: Path) -> None:
-    fill(quick)
-    path = tmp_path / "known.md"
-    written(quick, path)
-    whole = path.read_text("utf-8")
+    path, whole = exported(quick, tmp_path)
     for length in range(30, len(whole) - 30, 97):
         path.write_text(whole[:length], "utf-8")
         with pytest.raises(InvalidInput, match="cut off"):
@@ -121,31 +126,24 @@ def test_a_file_that_is_cut_off_changes_nothing(quick: Memory, tmp_path: Path) -
 
 
 def test_entries_that_are_gone_twice_or_elsewhere_are_listed(quick: Memory, tmp_path: Path) -> None:
-    fill(quick)
-    path = tmp_path / "known.md"
-    written(quick, path)
-    whole = path.read_text("utf-8")
+    path, whole = exported(quick, tmp_path)
     tea = next(line for line in whole.splitlines() if '"id"' in line and "sport" not in line)
     version = quick.version()
-    path.write_text(whole.replace(f"{tea}\n\nDrinks tea\n", ""), "utf-8")
-    report = import_paths(quick, path)
-    assert "1 of the 4 exported records are no longer in the file" in report.skipped[0].reason
-    path.write_text(whole.replace("Drinks tea\n", f"Drinks tea\n\n{tea}\n\nDrinks milk\n"), "utf-8")
-    assert [one.why for one in import_paths(quick, path).edits] == ["the file has it twice"]
-    path.write_text(whole.replace('{"kind": "constraint"}', '{"kind": "fact"}'), "utf-8")
-    assert "another kind" in import_paths(quick, path).edits[0].why
-    path.write_text(whole.replace(tea, tea.replace('"id"', '"no"')), "utf-8")
-    assert import_paths(quick, path).problems[0].reason == "a comment that was changed: it has no id"
-    path.write_text(whole.replace('"id": "', '"id": "x', 1) + "more", "utf-8")
-    reasons = sorted(one.reason[:21] for one in import_paths(quick, path).problems)
-    assert reasons == ["a text behind the end", "not known here, but o"]
+    for old, new, told in (
+        (f"{tea}\n\nDrinks tea\n", "", "1 of the 4 exported records are no longer in the file"),
+        ("Drinks tea\n", f"Drinks tea\n\n{tea}\n\nDrinks milk\n", "the file has it twice"),
+        ('{"kind": "constraint"}', '{"kind": "fact"}', "another kind"),
+        (tea, tea.replace('"id"', '"no"'), "a comment that was changed: it has no id"),
+        ('"id": "', '"id": "x', "not known here, but o"),
+        (whole[-20:], f"{whole[-20:]}more", "a text behind the end"),
+    ):
+        path.write_text(whole.replace(old, new, 1), "utf-8")
+        assert told in " ".join(one.reason for one in import_paths(quick, path).skipped)
     assert quick.version() == version
 
 
 def test_what_is_refused_keeps_no_other_edit_out(quick: Memory, tmp_path: Path) -> None:
-    fill(quick)
-    path = tmp_path / "known.md"
-    written(quick, path)
+    path, _ = exported(quick, tmp_path)
     key = "sk-ant-api03-" + "Ab3" * 30
     changed(
         path,
@@ -161,36 +159,16 @@ def test_what_is_refused_keeps_no_other_edit_out(quick: Memory, tmp_path: Path) 
     assert sorted(actions(import_paths(quick, path))) == ["conflict", "conflict"]
 
 
-def test_only_a_file_that_is_named_is_trusted_and_only_such_files_are_shown(
-    quick: Memory, tmp_path: Path
-) -> None:
-    fill(quick)
-    (tmp_path / "folder").mkdir()
-    path = tmp_path / "folder" / "known.md"
-    written(quick, path)
-    changed(path, ("Drinks tea", "Drinks milk"))
-    report = import_paths(quick, tmp_path / "folder")
-    assert (report.records, report.formats.total()) == (0, 0)
-    assert [one.reason for one in report.skipped] == ["an export of records: name the file itself"]
-    with pytest.raises(InvalidInput):
-        import_paths(quick, [tmp_path / "folder"], dry_run=True)
-
-
 def test_records_of_another_memory_are_named_and_added_without_their_comments(
     quick: Memory, location: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "known.md"
-    fill(quick)
-    number = written(quick, path).records
+    path, text = exported(quick, tmp_path)
     with Memory(location, user="ada") as other:
         report = import_paths(other, path)
-        assert (report.records, len(report.edits)) == (0, number)
-        assert {one.action for one in report.edits} == {"conflict"}
+        assert (report.records, [one.action for one in report.edits]) == (0, ["conflict"] * 4)
         assert all("of another memory" in one.why for one in report.edits)
-        text = re.sub(r"(?m)^<!-- record .*-->$", "<!-- new -->", path.read_text("utf-8"))
-        path.write_text(text, "utf-8")
-        assert import_paths(other, path).records == number
-        assert import_paths(other, path).records == 0
+        path.write_text(re.sub(r"(?m)^<!-- record .*-->$", "<!-- new -->", text), "utf-8")
+        assert [import_paths(other, path).records for _ in range(2)] == [4, 0]
 
 
 def test_records_of_other_spaces_are_left_alone(app: Memory, tmp_path: Path) -> None:
@@ -201,19 +179,10 @@ def test_records_of_other_spaces_are_left_alone(app: Memory, tmp_path: Path) -> 
     written(bob, path)
     assert "Berlin" not in path.read_text("utf-8")
     changed(path, ("Drinks beer", "Drinks wine"))
-    assert [one.why[:14] for one in apply_edits(ada, path).edits] == ["not known here"]
+    assert [one.why[:14] for one in import_paths(ada, path).edits] == ["not known here"]
     project = ada.scoped(project="shop")
     project.remember("The shop is blue")
     assert written(project, path).records == 1
-
-
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_ends_of_lines_may_be_changed(quick: Memory, tmp_path: Path, ending: str) -> None:
-    quick.remember("one\ntwo\n\nthree")
-    path = tmp_path / "known.md"
-    written(quick, path)
-    path.write_bytes(path.read_bytes().replace(b"\n", ending.encode()))
-    assert not import_paths(quick, path).edits
 
 
 TEXTS = st.one_of(
@@ -226,12 +195,10 @@ TEXTS = st.one_of(
 def test_a_round_trip_without_edits_changes_nothing(said: list[tuple[str, str, list[str]]]) -> None:
     with Memory(":memory:", user="ada") as memory, TemporaryDirectory() as folder:
         for text, category, tags in said:
-            try:
+            with suppress(InvalidInput):
                 memory.remember(text, category=category, tags=tags, by="user", merge=False)
-            except InvalidInput:
-                continue
         path, version = Path(folder, "known.md"), memory.version()
         count = written(memory, path).records
-        report = apply_edits(memory, path)
-        assert (report.edits, report.wrong, report.unchanged) == ((), (), count)
+        report = import_paths(memory, path)
+        assert (report.edits, report.skipped, report.records_present) == ((), (), count)
         assert memory.version() == version

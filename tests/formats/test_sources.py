@@ -6,77 +6,41 @@ import random
 import re
 import sqlite3
 import zipfile
-from collections.abc import Iterator
 from contextlib import closing
 from copy import copy
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from holdfast import InvalidInput, Memory, NewerSchema, UnknownFormat
-from holdfast.messages import formats
 from holdfast_cli.formats import files
-from holdfast_cli.formats.files import File, object_in, values
-from holdfast_cli.formats.foreign_sqlite import open_foreign
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
+from holdfast_cli.formats.files import File, values
+from holdfast_cli.formats.import_items import Skip
 from holdfast_cli.formats.importing import import_paths, import_tables
-from holdfast_cli.formats.private_tags import PRIVATE
-from holdfast_cli.formats.sources import FORMATS, Format, SourceFile, Unread, sources
 from tables import each
-from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
+from transcripts import chatgpt, claude, only_source, said, take, write_json, write_lines
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 
 
-def unread(path: Path) -> dict[str, str]:
-    return {Path(item.path).name: item.skip.reason for item in sources(path) if isinstance(item, Unread)}
-
-
-def found_in(path: Path) -> list[str]:
-    return [item.file.name for item in sources(path) if isinstance(item, SourceFile)]
-
-
 def test_the_content_tells_the_format_and_the_name_does_not(tmp_path: Path) -> None:
-    assert (
-        only_source(write_lines(tmp_path / "a.txt", [claude("user", "u", None, "x")])).format.name
-        == "Claude Code"
-    )
-    assert only_source(write_lines(tmp_path / "b.json", TALK)).format.name == "JSONL"
-    assert only_source(write_json(tmp_path / "c.jsonl", TALK)).format.name == "JSON"
-    assert only_source(write_json(tmp_path / "d.jsonl", [{"mapping": {}}])).format.name == "ChatGPT"
-    assert only_source(write_json(tmp_path / "e", {"mapping": {}}, indent=1)).format.name == "ChatGPT"
+    chat = chatgpt([("a", None, said("a", "user", "Hi"))], "a")
+    for path, format in (
+        (write_lines(tmp_path / "a.txt", [claude("user", "u", None, "x")]), "Claude Code"),
+        (write_lines(tmp_path / "b.json", TALK), "JSONL"),
+        (write_json(tmp_path / "c.jsonl", TALK), "JSON"),
+        (write_json(tmp_path / "d.jsonl", [chat]), "ChatGPT"),
+        (write_json(tmp_path / "e", chat, indent=1), "ChatGPT"),
+    ):
+        assert take(path).report.formats.keys() == {format}
 
 
-def test_a_broken_beginning_does_not_hide_the_format(tmp_path: Path) -> None:
-    for start in ('t":"half a line"}', '{"role": "user", "cont', "", "[1]"):
-        path = write_lines(tmp_path / "x.jsonl", [start, *TALK])
-        if start == "[1]":
-            assert found_in(tmp_path) == []  # taken for a JSON array, which has no message in it
-        else:
-            assert contents(read(path)) == ["Hi", "Hello"]
-
-
-def test_a_file_in_no_known_format_is_refused_by_name_and_reported_in_a_folder(tmp_path: Path) -> None:
-    texts = {
-        "a.json": '{"version": 1}',
-        "b.jsonl": "plain text",
-        "c.json": "",
-        "d.json": "[]",
-        "e.json": "[[[[",
-    }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    for name in texts:
-        with pytest.raises(UnknownFormat) as error:
-            sources(tmp_path / name)
-        is_strange = "in no format that is known here" in error.value.what
-        assert all((known.name in error.value.todo) == is_strange for known in FORMATS)
-    strange = "in no format that is known here"
-    reasons = [strange, strange, "empty", strange, "not valid JSON"]
-    assert unread(tmp_path) == dict(zip(texts, reasons, strict=True))
+@each("start", ['t":"half a line"}', '{"role": "user", "cont', ""])
+def test_a_broken_beginning_does_not_hide_the_format(tmp_path: Path, start: str) -> None:
+    assert take(write_lines(tmp_path / "x.jsonl", [start, *TALK])).contents == ["Hi", "Hello"]
 
 
 def test_one_of_several_paths_that_is_unknown_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -150,10 +114,9 @@ def test_what_is_known_and_not_read_is_named_in_a_folder(tmp_path: Path) -> None
     for name, schema in STORES.items():
         with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection:
             connection.executescript(schema)
-    (tmp_path / "rollout.jsonl.gz").write_bytes(b"\x1f\x8b\x08")
-    (tmp_path / "other.gz").write_bytes(b"\x1f\x8b\x08")
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, tmp_path)
+    for name in ("rollout.jsonl.gz", "other.gz"):
+        (tmp_path / name).write_bytes(b"\x1f\x8b\x08")
+    report = take(tmp_path).report
     assert report.ignored == {".gz": 1}
     assert [(Path(one.path).name, one.reason.partition(":")[0]) for one in report.problems] == [
         ("rollout.jsonl.gz", "compressed"),
@@ -169,10 +132,12 @@ def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: P
         (tmp_path / name).write_text("{}")
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "loop").symlink_to(tmp_path)
-    assert found_in(tmp_path) == ["top", "a/one", "b/two"]
-    assert unread(tmp_path) == {}
-    with pytest.raises(InvalidInput):
-        sources(tmp_path / "pipe.jsonl")
+    told: list[str] = []
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path, lambda path, _: told.append(Path(path).name))
+        assert (told, report.skipped) == (["top.ndjson", "one.JSONL", "two.jsonl"], ())
+        with pytest.raises(InvalidInput):
+            import_paths(memory, tmp_path / "pipe.jsonl")
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that Linux has")
@@ -189,82 +154,22 @@ def test_what_may_not_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
     path = write_lines(tmp_path / "closed.jsonl", TALK)
     path.chmod(0)
-    assert set(unread(tmp_path)) == {"closed", "closed.jsonl"}
+    assert {Path(one.path).name for one in take(tmp_path).report.problems} == {"closed", "closed.jsonl"}
     with pytest.raises(InvalidInput):
-        sources(path)
+        take(path)
     (tmp_path / "closed").chmod(0o700)
-
-
-def read_notes(file: File) -> Iterator[Item]:
-    assert file.location
-    with open_foreign(file.location) as database:
-        for number, value in database.rows("notes", ["rowid", "value"]):
-            found = object_in(value)
-            if isinstance(found, str):
-                yield Skip(cast("int", number), found, problem=True)
-            else:
-                found["id"] = str(number)
-                yield item_of(ImportedChat(file.name), cast("int", number), formats.parse, found)
-
-
-NOTES = Format("notes", read_notes, is_database=lambda it: it.has("notes", "value"))
-TEXT = Format("text", lambda _: iter(()), is_text=lambda text: text.startswith("<!-- ours"))
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(tmp_path / "notes.db", isolation_level=None)) as connection:
-        connection.execute("CREATE TABLE notes (value)")
-        values = (json.dumps(TALK[0]), b"\xff", "[1]", "[" * 100_000, 7, json.dumps(TALK[1]).encode())
-        connection.executemany("INSERT INTO notes VALUES (?)", [(value,) for value in values])
-        yield connection
-
-
-def test_databases_and_texts_are_recognised_by_their_formats(
-    tmp_path: Path, database: sqlite3.Connection
-) -> None:
-    (tmp_path / "ours.md").write_bytes(b"\xef\xbb\xbf\n<!-- ours \xff -->")
-    (tmp_path / "theirs.md").write_text("# Notes")
-    found = {item.file.name for item in sources(tmp_path, [NOTES, TEXT]) if isinstance(item, SourceFile)}
-    assert found == {"notes", "ours"}
-    items = read(tmp_path / "notes.db", NOTES)
-    assert contents(items) == ["Hi", "Hello"]
-    assert skips(items) == [
-        (2, "not valid UTF-8"),
-        (3, "not a JSON object"),
-        (4, "nested too deeply"),
-        (5, "not valid JSON"),
-    ]
-    database.execute("DROP TABLE notes")
-    with pytest.raises(UnknownFormat):
-        sources(tmp_path / "notes.db", [NOTES])
-
-
-def test_a_database_is_read_again_when_it_or_its_log_has_changed(
-    tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("holdfast_cli.formats.importing.sources", partial(sources, formats=[NOTES]))
-    database.execute("PRAGMA journal_mode = wal")
-    with Memory(":memory:") as memory:
-        assert import_paths(memory, tmp_path).added == 2
-        assert import_paths(memory, tmp_path).unchanged == 1
-        note = json.dumps({"role": "user", "content": "<private>x</private>"})
-        database.execute("INSERT INTO notes VALUES (?)", [note])
-        report = import_paths(memory, tmp_path)
-        assert (report.unchanged, report.added, report.present) == (0, 1, 2)
-        assert memory.chat("notes").history()[-1].content == PRIVATE
 
 
 def test_a_database_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 900)
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.write(tmp_path / "x.db", "y.db")
-    assert unread(tmp_path) == {
+    assert {Path(one.path).name: one.reason for one in take(tmp_path).report.problems} == {
         "x.db": "The database cannot be read: it is damaged",
         "y.db": "A database is not read in a zip; unpack the zip and import the folder",
     }
     with pytest.raises(InvalidInput, match="it is damaged"):
-        sources(tmp_path / "x.db")
+        take(tmp_path / "x.db")
 
 
 def test_zips_are_read_alone_and_in_folders(tmp_path: Path) -> None:
@@ -273,19 +178,10 @@ def test_zips_are_read_alone_and_in_folders(tmp_path: Path) -> None:
         archive.writestr("../../escape.jsonl", json.dumps(TALK[0]))
         archive.writestr("readme.txt", "hi")
         archive.writestr("inner.zip", b"PK")
-    assert found_in(tmp_path / "logs.zip") == ["../../escape", "x/talk"]
-    assert found_in(tmp_path) == ["logs/../../escape", "logs/x/talk"]
-    with Memory(":memory:") as memory:
-        assert import_paths(memory, tmp_path / "logs.zip").added == 3
+    assert take(tmp_path / "logs.zip").chats.keys() == {"../../escape", "x/talk"}
+    assert take(tmp_path).chats.keys() == {"logs/../../escape", "logs/x/talk"}
     assert [path.name for path in tmp_path.iterdir()] == ["logs.zip"]
     assert not (tmp_path.parent.parent / "escape.jsonl").exists()
-
-
-def test_a_zip_without_conversations_is_an_unknown_format(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
-        archive.writestr("user.json", "{}")
-    with Memory(":memory:") as memory, pytest.raises(UnknownFormat):
-        import_paths(memory, tmp_path / "x.zip")
 
 
 @pytest.mark.parametrize("packed", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -299,16 +195,11 @@ def test_a_zip_that_is_cut_or_damaged_is_named_and_nothing_of_it_taken(
             archive.writestr(name, "".join(json.dumps(line) + "\n" for line in TALK))
     data = path.read_bytes()
     path.write_bytes(data[:end] if end else data.replace(b"PK\x01\x02", b"PK\x09\x09"))
-    with Memory(":memory:") as memory:
-        with pytest.raises(UnknownFormat, match=what):
-            import_paths(memory, path)
-        path.with_suffix(".jsonl").write_bytes(path.read_bytes())
-        report = import_paths(memory, tmp_path)
-        assert {(Path(one.path).name, one.reason) for one in report.problems} == {
-            ("talks.zip", what),
-            ("talks.jsonl", what),
-        }
-        assert not memory.chats()
+    with pytest.raises(UnknownFormat, match=what):
+        take(path)
+    path.with_suffix(".jsonl").write_bytes(path.read_bytes())
+    taken = take(tmp_path)
+    assert (taken.left, taken.chats) == ([(0, what)] * 2, {})
 
 
 def test_zip_bombs_and_damaged_zips_are_reported(tmp_path: Path) -> None:
@@ -317,44 +208,30 @@ def test_zip_bombs_and_damaged_zips_are_reported(tmp_path: Path) -> None:
         archive.writestr("good.jsonl", json.dumps(TALK[0]))
     with zipfile.ZipFile(tmp_path / "odd.zip", "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("lzma.jsonl", json.dumps(TALK[0]))
-    good = (tmp_path / "bomb.zip").read_bytes()
-    (tmp_path / "cut.zip").write_bytes(good[: len(good) // 2])
-    (tmp_path / "empty.zip").write_bytes(b"")
-    assert found_in(tmp_path) == ["bomb/good"]
-    reasons = unread(tmp_path)
-    assert set(reasons) == {"bomb.jsonl", "lzma.jsonl", "cut.zip", "empty.zip"}
+    taken = take(tmp_path)
+    assert taken.by_chat == {"bomb/good": ["Hi"]}
+    reasons = {Path(one.path).name: one.reason for one in taken.report.problems}
+    assert set(reasons) == {"bomb.jsonl", "lzma.jsonl"}
     assert reasons["bomb.jsonl"].startswith("shrunk too much")
 
 
-@pytest.fixture
-def many_small_bombs(tmp_path: Path) -> Path:
-    """Make a zip of 640 KiB whose files are 16 MiB each, which one file alone may be."""
+@pytest.mark.slow
+def test_a_zip_of_many_bombs_is_refused_with_the_limit_and_the_others_are_read(tmp_path: Path) -> None:
+    """Its files are of 16 MiB each, which one file alone may be."""
     path = tmp_path / "many.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(40):
             archive.writestr(f"{number}.jsonl", json.dumps(TALK[0]) + "\n" + " " * ((16 << 20) - 200))
     assert path.stat().st_size < 800_000
-    return path
-
-
-@pytest.mark.slow
-def test_a_zip_of_many_bombs_is_refused_with_the_limit(many_small_bombs: Path) -> None:
     with (
         Memory(":memory:") as memory,
         pytest.raises(InvalidInput, match="times its own size, of at most 100"),
     ):
-        import_paths(memory, many_small_bombs)
-
-
-@pytest.mark.slow
-def test_a_zip_of_many_bombs_in_a_folder_is_reported_and_the_others_are_read(many_small_bombs: Path) -> None:
-    write_lines(many_small_bombs.parent / "talk.jsonl", TALK)
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, many_small_bombs.parent)
+        import_paths(memory, path)
+    write_lines(tmp_path / "talk.jsonl", TALK)
+    report = take(tmp_path).report
     assert report.added == len(TALK)
-    (problem,) = report.problems
-    assert problem.path == str(many_small_bombs)
-    assert "of at most 100" in problem.reason
+    assert [one.path for one in report.problems if "of at most 100" in one.reason] == [str(path)]
 
 
 def test_files_of_a_zip_that_share_what_they_are_unpacked_from_count_each(tmp_path: Path) -> None:
@@ -367,7 +244,7 @@ def test_files_of_a_zip_that_share_what_they_are_unpacked_from_count_each(tmp_pa
             again.filename = f"{number}.jsonl"
             archive.filelist.append(again)
     with pytest.raises(InvalidInput, match="of at most 100"):
-        list(sources(path))
+        take(path)
 
 
 def test_a_zip_with_any_damage_does_not_crash(tmp_path: Path) -> None:
@@ -407,22 +284,18 @@ def test_a_session_that_is_cut_is_a_problem_in_a_folder_too(
     path, text = tmp_path / "cut.json", json.dumps(value, indent=indent)
     for damaged in (text[:-3], text[:-9] + "\0" + text[-9:]):
         path.write_text(damaged)
-        with Memory(":memory:") as memory:
-            (problem,) = import_paths(memory, tmp_path).problems
-            assert (problem.path, problem.count, problem.reason) == (str(path), 1, "not valid JSON")
-            with pytest.raises(UnknownFormat, match="damaged or cut off"):
-                import_paths(memory, path)
+        (problem,) = take(tmp_path).report.problems
+        assert (problem.path, problem.count, problem.reason) == (str(path), 1, "not valid JSON")
+        with pytest.raises(UnknownFormat, match="damaged or cut off"):
+            take(path)
 
 
 def test_what_is_cut_and_no_session_stays_quiet_in_a_folder(tmp_path: Path) -> None:
-    for number, text in enumerate(
-        ['{"name": "x", "version": ', "{", "[[", '[{"a": 1, ', '{"messages": "x', "{}}"]
-    ):
+    texts = ['{"name": "x", "version": ', "{", "[[", '[{"a": 1, ', '{"messages": "x', "{}}"]
+    for number, text in enumerate([*texts, json.dumps({"sessionId": "x", "type": "y"}, indent=1)]):
         (tmp_path / f"{number}.json").write_text(text)
-    (tmp_path / "state.json").write_text(json.dumps({"sessionId": "x", "type": "y"}, indent=1))
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, tmp_path)
-        assert (len(report.skipped), report.problems) == (7, ())
+    report = take(tmp_path).report
+    assert (len(report.skipped), report.problems) == (7, ())
 
 
 def test_a_json_array_is_read_a_value_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,11 +332,10 @@ def test_a_damaged_json_array_gives_what_stands_before_the_damage(tmp_path: Path
         (b"1" * 5000 + b"]", "neither a message nor a session"),
     ):
         path.write_bytes(b"[" + session.encode() + b"," + end)
-        items = read(path)
-        assert contents(items) == ["Hi", "Hello"]
-        assert skips(items) == [(2, reason)]
+        taken = take(path)
+        assert (taken.contents, taken.left) == (["Hi", "Hello"], [(2, reason)])
     path.write_bytes(b'[{"id": "\xff", "messages": []}, ' + session.encode() + b"]")
-    assert skips(read(path)) == [(1, "not valid UTF-8")]
+    assert take(path).left == [(1, "not valid UTF-8")]
 
 
 def test_damage_early_in_a_large_file_is_seen_without_reading_it_all() -> None:
@@ -475,14 +347,6 @@ def test_damage_early_in_a_large_file_is_seen_without_reading_it_all() -> None:
     (skip,) = values(File("x", "x", lambda: stream))
     assert isinstance(skip, Skip)
     assert stream.tell() <= 2 << 20
-
-
-def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast_cli.formats.jsonl.MAX_LINE", 100)
-    path = write_lines(tmp_path / "x.jsonl", [TALK[0], {"role": "user", "content": "x" * 1000}, TALK[1]])
-    items = read(path)
-    assert contents(items) == ["Hi", "Hello"]
-    assert [line for line, _ in skips(items)] == [2]
 
 
 def test_a_file_that_disappears_is_reported(tmp_path: Path) -> None:

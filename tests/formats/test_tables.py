@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from holdfast import InvalidInput, Memory
 from holdfast_cli.formats.importing import import_tables
 from soak import cases
+from transcripts import write_lines
 
 COLUMNS = {"content": "text", "role": "speaker", "at": "time", "chat": "talk"}
 TABLE = '''text,speaker,time,talk,mood
@@ -41,12 +42,15 @@ def lines_of(report: object) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def test_rows_become_messages_once_and_bad_rows_are_counted_by_line(memory: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "talk.csv"
+    path, bad = tmp_path / "talk.csv", tmp_path / "bad.csv"
     path.write_text(TABLE, encoding="utf-8")
-    report = import_tables(memory, path, COLUMNS)
+    bad.write_text("words\nhi\n")
+    report = import_tables(memory, [bad, path], COLUMNS)
     assert (report.added, report.sessions, report.formats) == (4, 2, {"CSV": 4})
-    assert [lines for _, lines in lines_of(report)] == [(5,), (6,), (7,), (8,)]
-    assert lines_of(report)[3][0] == "a row of 2 columns, where the first one has 5"
+    # One that does not fit does not stop the others.
+    assert lines_of(report)[0] == ("has no column 'text'", (0,))
+    assert [lines for _, lines in lines_of(report)[1:]] == [(5,), (6,), (7,), (8,)]
+    assert lines_of(report)[4][0] == "a row of 2 columns, where the first one has 5"
     assert words(memory, "one") == [("user", "Hello, all"), ("assistant", 'Two\nlines "quoted"')]
     first, second = memory.chat("one").history()
     assert (first.at, second.at) == (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),) * 2
@@ -57,45 +61,38 @@ def test_rows_become_messages_once_and_bad_rows_are_counted_by_line(memory: Memo
     path.write_text(f"{head}\nNew,user,2026-01-01,one,glad\n{rest}", encoding="utf-8")
     report = import_tables(memory, path, COLUMNS)
     assert (report.added, report.present) == (1, 4)
-    # Another mapping reads the same file again.
+    # Another mapping reads the same file again, and so does another name.
     assert import_tables(memory, path, {**COLUMNS, "meta": "*"}).present == 5
-
-
-def test_other_columns_become_metadata_only_if_asked(quick: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "talk.csv"
+    assert import_tables(memory, path.rename(tmp_path / "again.csv"), COLUMNS).added == 0
     path.write_text("text;mood;n\nhi;glad;\n")
-    import_tables(quick, path, {"content": "text", "meta": "*"})
-    (message,) = quick.chat("talk").history()
+    import_tables(memory, path, {"content": "text", "meta": "*"})
+    (message,) = memory.chat("talk").history()
     assert (message.meta, message.role) == ({"mood": "glad"}, "user")
 
 
 def test_rows_become_records_that_follow_their_id(memory: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "facts.tsv"
+    path, head = tmp_path / "facts.tsv", "no\twhat\tkind\tarea\ttags\n"
     columns = {"text": "what", "kind": "kind", "category": "area", "tags": "tags", "id": "no"}
-    path.write_text(
-        "no\twhat\tkind\tarea\ttags\n1\tDrinks tea\t\tfood\thot, drink\n2\tx\tnonsense\t\t\n3\t \t\t\t\n"
-    )
+    path.write_text(f"{head}1\tDrinks tea\t\tfood\thot, drink\n2\tx\tnonsense\t\t\n3\t \t\t\t\n")
     report = import_tables(memory, path, columns)
     assert (report.records, [lines for _, lines in lines_of(report)]) == (1, [(4,), (3,)])
     (tea,) = memory.records()
-    assert (tea.text, tea.kind, tea.category, tea.tags, tea.by) == (
-        "Drinks tea", "fact", "food", ("hot", "drink"), "import",
-    )  # fmt: skip
-    path.write_text("no\twhat\tkind\tarea\ttags\n1\tDrinks coffee\t\tfood\thot\n")
+    assert (tea.text, tea.kind, tea.category) == ("Drinks tea", "fact", "food")
+    assert (tea.tags, tea.by) == (("hot", "drink"), "import")
+    path.write_text(f"{head}1\tDrinks coffee\t\tfood\thot\n")
     assert import_tables(memory, path, columns).records == 1
     assert [(one.id, one.text) for one in memory.records()] == [(tea.id, "Drinks coffee")]
 
 
 def test_objects_of_jsonl(quick: Memory, tmp_path: Path) -> None:
     rows: list[object] = [
-        {"message": {"text": "hi"}, "t": 1767323045.5, "who": "human", "x": [1]},
+        {"message": {"text": "hi"}, "t": 1767323045.5, "who": "human", "x": [1], "n": ""},
         {"message": {"text": 7}},
         {"message": None},
         "text",
     ]
-    path = tmp_path / "talk.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    report = import_tables(quick, path, {"content": "message.text", "role": "who", "at": "t", "meta": "*"})
+    columns = {"content": "message.text", "role": "who", "at": "t", "meta": "*"}
+    report = import_tables(quick, write_lines(tmp_path / "talk.jsonl", map(json.dumps, rows)), columns)
     assert words(quick, "talk") == [("user", "hi"), ("user", "7")]
     assert quick.chat("talk").history()[0].meta["x"] == [1]
     assert lines_of(report) == [("The message is empty.", (3,)), ("not a JSON object", (4,))]
@@ -119,18 +116,12 @@ def test_hostile_tables(quick: Memory, tmp_path: Path) -> None:
     report = import_tables(quick, path, columns)
     assert (report.added, lines_of(report)) == (3, [("not valid in this encoding", (3,))])
     assert [len(content) for _, content in words(quick, "talk")] == [4, 3, 200_000]
-    path = tmp_path / "open.csv"
     path.write_bytes(b'text\nfine\n"never closed\n' + b"line\n" * 4_000_000)
     report = import_tables(quick, path, columns)
     assert (report.added, [lines for _, lines in lines_of(report)]) == (1, [(3,)])
-    for name, data in {
-        "empty.csv": b"",
-        "head.csv": b"text\n",
-        "blank.csv": b"\n\n",
-        "one.csv": b"\xff\xfe",
-    }.items():
-        (tmp_path / name).write_bytes(data)
-        assert import_tables(quick, tmp_path / name, columns).added == 0
+    for data in (b"", b"text\n", b"\n\n", b"\xff\xfe"):
+        path.write_bytes(data)
+        assert import_tables(quick, path, columns).added == 0
 
 
 @pytest.mark.parametrize(
@@ -160,15 +151,6 @@ def test_a_mapping_that_does_not_fit(
     assert not quick.chats()
 
 
-def test_a_table_that_does_not_fit_does_not_stop_the_others(quick: Memory, tmp_path: Path) -> None:
-    for name, column in (("a.csv", "words"), ("b.csv", "text")):
-        (tmp_path / name).write_text(f"{column}\nhi\n")
-    report = import_tables(quick, sorted(tmp_path.iterdir()), {"content": "text"})
-    (problem,) = report.problems
-    assert (report.added, problem.path) == (1, str(tmp_path / "a.csv"))
-    assert problem.reason == "has no column 'text'"
-
-
 CELLS = st.one_of(st.text(max_size=8), st.sampled_from(['"', ",", "\n", "\r\n", "a;b", "\x00", "user", " "]))
 
 
@@ -184,12 +166,3 @@ def test_any_table_loses_no_row_silently_and_adds_none_twice(rows: list[tuple[st
         report = import_tables(memory, path, columns)
         assert report.added + sum(one.count for one in report.problems) == len(rows)
         assert import_tables(memory, path, {**columns, "meta": "*"}).added == 0
-
-
-def test_a_table_that_grew_under_another_name_is_the_same_chat(tmp_path: Path) -> None:
-    rows = [f"user,Message {n} about the lake" for n in range(5)]
-    with Memory(":memory:") as memory:
-        for name, count in (("june", 3), ("july", 5)):
-            (tmp_path / f"{name}.csv").write_text("\n".join(["who,text", *rows[:count]]))
-            import_tables(memory, tmp_path / f"{name}.csv", {"content": "text", "role": "who"})
-        assert [(chat.id, chat.messages) for chat in memory.chats()] == [("june", 5)]

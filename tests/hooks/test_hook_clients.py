@@ -50,9 +50,12 @@ def test_every_event_was_recorded(name: str) -> None:
 
 
 @each("name", NAMES)
-def test_the_words_of_a_person_come_with_the_prompt(name: str) -> None:
+def test_words_come_with_the_prompt_and_the_stop(name: str) -> None:
     assert call_of(name, "prompt").prompt == "What is the plan?"
-    assert call_of(name, "stop").prompt == ""
+    stop = call_of(name, "stop")
+    assert (stop.prompt, stop.answer) == ("", "" if name == "cursor" else "All done.")
+    with pytest.raises(InvalidInput, match="emacs"):
+        client_of("emacs")
 
 
 def test_context_of_hooks_before_a_prompt_is_nobodys_words() -> None:
@@ -65,11 +68,6 @@ def test_context_of_hooks_before_a_prompt_is_nobodys_words() -> None:
         ("<hook_context>" * 50_000, "<hook_context>" * 50_000),
     ):
         assert parse("prompt", {"session_id": "s", "prompt": prompt}).prompt == said
-
-
-def test_an_answer_at_a_stop_is_known_where_the_client_tells_it() -> None:
-    told = {name: call_of(name, "stop").answer for name in NAMES}
-    assert told == {"claude-code": "All done.", "codex": "All done.", "cursor": "", "gemini": "All done."}
 
 
 def test_a_sub_agent_has_a_transcript_of_its_own() -> None:
@@ -90,11 +88,6 @@ def test_why_a_session_starts() -> None:
     assert client_of("codex").parse("session-start", fork).source == "resume"
     assert client_of("codex").parse("session-start", {"session_id": "s", "source": "new"}).source == "startup"
     assert call_of("codex", "stop").source == ""
-
-
-def test_a_call_without_a_transcript_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert call_of("cursor", "session-start").transcript == ""
 
 
 def test_the_transcript_of_cursors_command_line_is_found(
@@ -138,41 +131,31 @@ def test_members_of_any_type_are_a_call_or_refused(name: str, event: Event, payl
 
 # Answers
 
-CONTEXT = {
-    "claude-code": ("SessionStart", "UserPromptSubmit"),
-    "codex": ("SessionStart", "UserPromptSubmit"),
-    "gemini": ("SessionStart", "BeforeAgent"),
+# The answers to a text and to none.
+ANSWERS = {
+    **{
+        (name, event): (
+            {"hookSpecificOutput": {"hookEventName": native, "additionalContext": "Ä\u2028 known."}},
+            none,
+        )
+        for name, prompt, none in (
+            *(("claude-code", "UserPromptSubmit", ""), ("codex", "UserPromptSubmit", {})),
+            ("gemini", "BeforeAgent", {}),
+        )
+        for event, native in (("session-start", "SessionStart"), ("prompt", prompt))
+    },
+    ("cursor", "session-start"): ({"additional_context": "Ä\u2028 known."}, {}),
+    ("cursor", "prompt"): ({"continue": True, "additional_context": "Ä\u2028 known."}, {"continue": True}),
 }
 
 
-@pytest.mark.parametrize("name", CONTEXT)
-def test_a_text_becomes_context(name: str) -> None:
-    for event, native in zip(("session-start", "prompt"), CONTEXT[name], strict=True):
-        assert json.loads(client_of(name).answer(cast("Event", event), "Ä\u2028 known.")) == {
-            "hookSpecificOutput": {"hookEventName": native, "additionalContext": "Ä\u2028 known."}
-        }
-
-
-def test_a_text_becomes_context_of_cursor() -> None:
-    answer = client_of("cursor").answer
-    assert json.loads(answer("session-start", "Known.")) == {"additional_context": "Known."}
-    assert json.loads(answer("prompt", "Known.")) == {"continue": True, "additional_context": "Known."}
-    assert json.loads(answer("prompt", "")) == {"continue": True}
-
-
-@each("event", ["stop", "before-compaction", "session-end"])
 @each("name", NAMES)
-def test_an_event_that_takes_no_text_gets_none(name: str, event: Event) -> None:
-    expected = "" if name == "claude-code" else "{}"
-    assert client_of(name).answer(event, "") == expected
-    assert client_of(name).answer(event, "Known.") == expected
-
-
-def test_without_a_text_the_answer_is_what_the_client_demands() -> None:
-    assert client_of("claude-code").answer("prompt", "") == ""
-    assert client_of("codex").answer("session-start", "") == "{}"
-    assert client_of("gemini").answer("prompt", "") == "{}"
-    assert client_of("cursor").answer("session-start", "") == "{}"
+@each("event", EVENTS)
+def test_a_text_becomes_context_where_the_client_takes_one(name: str, event: Event) -> None:
+    none = "" if name == "claude-code" else {}
+    for text, expected in zip(("Ä\u2028 known.", ""), ANSWERS.get((name, event), (none, none)), strict=True):
+        answer = client_of(name).answer(event, text)
+        assert (json.loads(answer) if answer else answer) == expected
 
 
 @given(st.sampled_from(NAMES), st.text(), st.integers(0, 3_000))
@@ -195,25 +178,17 @@ def test_a_message_is_for_the_person(name: str) -> None:
         assert "hookSpecificOutput" not in answer
 
 
-def test_halves_of_characters_are_replaced() -> None:
-    context = json.loads(client_of("codex").answer("prompt", "a\ud800b"))["hookSpecificOutput"]
-    assert context["additionalContext"] == "a?b"
-
-
 def test_what_is_cut_ends_with_a_line() -> None:
     lines = "\n".join(f"{number}: {'x' * 80}" for number in range(500))
-    context = json.loads(client_of("codex").answer("prompt", lines))["hookSpecificOutput"][
-        "additionalContext"
-    ]
-    *kept, end = context.split("\n")
-    assert end.startswith("[… cut")
-    assert kept == lines.split("\n")[: len(kept)]
-    assert len(kept) > 100
-
-
-def test_an_unknown_client_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="emacs"):
-        client_of("emacs")
+    for text in (lines, "a\ud800b"):  # half of a character is replaced
+        answer = json.loads(client_of("codex").answer("prompt", text))
+        context = answer["hookSpecificOutput"]["additionalContext"]
+        if text == lines:
+            *kept, end = context.split("\n")
+            assert end.startswith("[… cut")
+            assert kept == lines.split("\n")[: len(kept)]
+            assert len(kept) > 100
+    assert context == "a?b"
 
 
 def test_clients_are_loaded_light() -> None:

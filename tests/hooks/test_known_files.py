@@ -86,11 +86,6 @@ def test_worktrees_share_the_notes_of_their_repository(home: Path) -> None:
     assert found(home) == ["of the repository"]
 
 
-def test_nothing_is_known_where_nothing_is(home: Path) -> None:
-    assert found(home) == []
-    assert known_texts(home / "gone", home / "gone") == []
-
-
 def test_what_is_imported_is_known_too(home: Path) -> None:
     shop = home / "shop"
     write(
@@ -127,49 +122,31 @@ def test_hostile_files_are_passed_over(home: Path) -> None:
 def test_what_instructions_say_is_not_learned_again(memory: Memory, home: Path, speaker: str) -> None:
     """By a real import and what is learned of it; without the file, the same sentence is learned."""
     said = [
-        claude("user", "u1", None, "What about the ledger? Where are its data, and where are the exports?"),
-        claude(speaker, "a1", "u1", f"{KNOWN} {NEWS}"),
+        ("user", "What about the ledger? Where are its data, and where are the exports?"),
+        (speaker, f"{KNOWN} {NEWS}"),
+        ("user", "Good. And who asked for that in the first place?"),
+        ("assistant", "The auditors did, last spring."),
+        ("user", "And what did we say about the ledger itself?"),
+        ("assistant", KNOWN),
     ]
-    path = write_lines(home / "s1.jsonl", said)
-    write(home / "shop" / "CLAUDE.md", f"# The shop\n\n* {KNOWN}\n")
-    assert note_known(memory, home / "shop", home, Privacy.read()) == 1
-    import_paths(memory, path, rules=Privacy.read())
-    memory.chat("s1").end()
-    (record,) = memory.chat("s1").extract().records
-    assert "auditors" in record.text
-    assert "PostgreSQL" not in record.text
-
-    (home / "shop" / "CLAUDE.md").unlink()
-    assert note_known(memory, home / "shop", home, Privacy.read()) == 0
-    memory.erase(chat="s1")
-    import_paths(memory, path, rules=Privacy.read())
-    memory.chat("s1").end()
-    assert "PostgreSQL" in " ".join(one.text for one in memory.chat("s1").extract().records)
-
-
-def test_an_episode_does_not_repeat_what_instructions_say(memory: Memory, home: Path) -> None:
-    said = [
-        claude("user", "u1", None, "What about the ledger? Where are its data, and where are the exports?"),
-        claude("assistant", "a1", "u1", f"{KNOWN} {NEWS}"),
-        claude("user", "u2", "a1", "Good. And who asked for that in the first place?"),
-        claude("assistant", "a2", "u2", "The auditors did, last spring."),
-        claude("user", "u3", "a2", "And what did we say about the ledger itself?"),
-        claude("assistant", "a3", "u3", KNOWN),
-    ]
-    path = write_lines(home / "s1.jsonl", said)
-    write(home / "shop" / "CLAUDE.md", f"# The shop\n\n* {KNOWN}\n")
-    episodes = []
+    lines = [claude(who, f"m{n}", f"m{n - 1}" if n else None, words) for n, (who, words) in enumerate(said)]
+    path = write_lines(home / "s1.jsonl", lines)
+    file = write(home / "shop" / "CLAUDE.md", f"# The shop\n\n* {KNOWN}\n")
+    learned = []
     for known in (1, 0):
-        note_known(memory, home / "shop", home if known else home / "nobody", Privacy.read())
+        assert note_known(memory, home / "shop", home, Privacy.read()) == known
         import_paths(memory, path, rules=Privacy.read())
         memory.chat("s1").end()
         memory.learning.work()
-        episodes += [record.text for record in memory.records(kind="episode")]
+        kinds = {one.kind == "episode": one.text for one in memory.records()}
+        learned.append((kinds[True], kinds[False], " ".join(one.text for one in memory.records())))
         memory.erase(chat="s1")
-        (home / "shop" / "CLAUDE.md").unlink(missing_ok=True)
-    assert "auditors" in episodes[0]
-    assert "PostgreSQL" not in episodes[0]
-    assert "PostgreSQL" in episodes[1]
+        file.unlink(missing_ok=True)
+    (episode, fact, texts), (_, _, without) = learned
+    assert "auditors" in episode
+    assert "auditors" in fact
+    assert "PostgreSQL" not in texts
+    assert "PostgreSQL" in without
 
 
 def test_of_known_files_nothing_private_is_stored(memory: Memory, home: Path) -> None:

@@ -43,26 +43,29 @@ def ignore(home: Path, *patterns: str) -> None:
     (home / "shop" / ".holdfastignore").write_text("\n".join(patterns))
 
 
-def session(
-    home: Path, *said: tuple[str, object], folder: str = "shop", more: dict[str, object] | None = None
-) -> Path:
-    """Write a session in a project, of who says what; a dict is a call of a tool with these arguments."""
+def lines_of(home: Path, *said: tuple[str, object], folder: str = "shop", **more: object) -> list[Json]:
+    """Return the lines of a session: who says what; a dict is a call of a tool with these arguments."""
     lines: list[Json] = []
     for number, (who, what) in enumerate(said):
-        parent, call = f"m{number - 1}" if number else None, f"t{number}"
-        content, own = what, dict(more or {})
+        parent, own = f"m{number - 1}" if number else None, dict(more)
+        content = what
         if isinstance(what, dict):
-            name, arguments = ("Bash" if "command" in what else "Read"), what
-            content = [{"type": "tool_use", "id": call, "name": name, "input": arguments}]
+            name = "Bash" if "command" in what else "Read"
+            content = [{"type": "tool_use", "id": f"t{number}", "name": name, "input": what}]
         elif who == "tool":
             content = result(f"t{number - 1}", str(what))
             own["toolUseResult"] = {"stdout": str(what)}
-        kind = "assistant" if who == "assistant" else "user"
         at = (NOON + timedelta(minutes=number)).isoformat()
+        own |= {"cwd": str(home / folder), "timestamp": at}
         lines.append(
-            {**claude(kind, f"m{number}", parent, content, cwd=str(home / folder)), "timestamp": at, **own}
+            claude("assistant" if who == "assistant" else "user", f"m{number}", parent, content, **own)
         )
-    return write_lines(home / "log" / "s1.jsonl", lines)
+    return lines
+
+
+def session(home: Path, *said: tuple[str, object], folder: str = "shop", **more: object) -> Path:
+    """Write a session in a project."""
+    return write_lines(home / "log" / "s1.jsonl", lines_of(home, *said, folder=folder, **more))
 
 
 def brought_in(memory: Memory, path: Path) -> ImportReport:
@@ -82,13 +85,11 @@ CRANES = LINE.format("zanzibarqx")
     ("arguments", "output"),
     [
         ({"file_path": "secrets/plan.md"}, "{}"),
-        ({"file_path": "{home}/shop/secrets/plan.md"}, "{}"),
         ({"file_path": "src/../secrets/plan.md", "old_string": "{}", "new_string": "x{}"}, "done {}"),
         ({"command": "cat secrets/plan.md"}, "{}"),
         ({"command": "echo '{}' > ./secrets/plan.md"}, "ok"),
         ({"command": "cd secrets && cat plan.md"}, "{}"),
         ({"command": "python -c \"print(open('secrets/plan.md').read())\""}, "{}"),
-        ({"command": "cat local.env | head"}, "{}"),
         ({"command": "grep -rn cranes ."}, "src/a.py:1:x\nsecrets/plan.md:3:{}"),
         ({"command": "grep -rC1 cranes ."}, "secrets/plan.md-2-{}"),
         ({"command": "git diff"}, "diff --git a/local.env b/local.env\n+++ b/local.env\n+{}"),
@@ -96,7 +97,6 @@ CRANES = LINE.format("zanzibarqx")
         ({"pattern": "cranes", "path": "."}, "local.env:3:{}"),
         ({"paths": ["a.md", "secrets/plan.md"]}, "{}"),
         ({"input": "*** Begin Patch\n*** Update File: secrets/plan.md\n+{}\n*** End Patch"}, "ok {}"),
-        ({"path": "secrets\\plan.md"}, "{}"),
     ],
 )
 def test_what_tools_do_with_an_ignored_file_is_in_no_byte(
@@ -105,11 +105,10 @@ def test_what_tools_do_with_an_ignored_file_is_in_no_byte(
     ignore(home, "secrets/", "*.env")
     word = "zanzibarqx"
     line = LINE.format(word)
-    text = json.dumps(arguments).replace("{home}", str(home)).replace("{}", line)
     path = session(
         home,
         ("user", "What is the plan for the cranes?"),
-        ("assistant", json.loads(text)),
+        ("assistant", json.loads(json.dumps(arguments).replace("{}", line))),
         ("tool", output.replace("{}", line)),
         ("assistant", f"The file has this line:\n> {line}\nThat is all."),
         ("assistant", {"command": f"cat > notes.txt <<X\n{line}\nX"}),
@@ -129,8 +128,6 @@ def test_what_tools_do_with_an_ignored_file_is_in_no_byte(
         again = brought_in(memory, path)
         assert (again.added, again.present, again.skipped) == (0, 7, ())
         assert word.encode() not in database_bytes(memory, location, tmp_path)
-    if location.endswith(".db"):
-        assert word.encode() not in Path(location).read_bytes()
 
 
 @each(
@@ -189,41 +186,26 @@ def test_what_is_less_than_a_line_of_an_ignored_file_is_stored(
     quick.erase(chat="s1")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "cat sec*/*",
-        "cat secret?/a",
-        "cat [s]ecrets/a",
-        "cat **/plan.md",
-        "cat $(pwd)/secrets/plan.md",
-        "cat `pwd`/secrets/plan.md",
-        'cat "$(pwd)"/secrets/plan.md',
-        'cat "$PWD"/secrets/plan.md',
-        "cat $PWD/secrets/plan.md",
-        "cat ${PWD}/secrets/plan.md",
-        "cat ${HOME}/shop/secrets/plan.md",
-        'cat "sec"rets/plan.md',
-        "cat $(pwd)/prod.env",
-        "cat prod.en[v]",
-    ],
-)
+SHELL = """cat sec*/*|cat secret?/a|cat [s]ecrets/a|cat **/plan.md|cat $(pwd)/secrets/plan.md|cat prod.en[v]|
+cat `pwd`/secrets/plan.md|cat "$(pwd)"/secrets/plan.md|cat "$PWD"/secrets/plan.md|cat $PWD/secrets/plan.md|
+cat ${PWD}/secrets/plan.md|cat ${HOME}/shop/secrets/plan.md|cat "sec"rets/plan.md|cat $(pwd)/prod.env"""
+
+
+@each("command", [command.strip() for command in SHELL.split("|")])
 def test_however_a_shell_names_an_ignored_file(quick: Memory, home: Path, command: str) -> None:
     ignore(home, "/secrets/", "/*.env")
     for name in ("secrets/plan.md", "secrets/a", "prod.env"):
         (home / "shop" / name).touch()
-    path = session(home, ("assistant", {"command": command}), ("tool", "the cranes are sold"))
-    brought_in(quick, path)
+    brought_in(quick, session(home, ("assistant", {"command": command}), ("tool", "the cranes are sold")))
     assert said(quick) == [json.dumps({"command": IGNORED}), IGNORED]
+    quick.erase(chat="s1")
 
 
 @pytest.mark.scaled
 def test_a_pattern_of_a_shell_is_found_among_many(quick: Memory, home: Path) -> None:
     ignore(home, "secrets/")
     (home / "shop" / "secrets" / "a").touch()
-    code = "".join(
-        f"x{number}[{number}] *y{number} z{number}*/w?;\n" for number in range(cases(1_000, 20_000))
-    )
+    code = "".join(f"x{n}[{n}] *y{n} z{n}*/w?;\n" for n in range(cases(1_000, 20_000)))
     began = time.process_time()
     path = session(
         home,
@@ -237,19 +219,13 @@ def test_a_pattern_of_a_shell_is_found_among_many(quick: Memory, home: Path) -> 
     assert said(quick)[1:] == ["ok", json.dumps({"command": IGNORED}), IGNORED]
 
 
-def test_what_is_let_in_again_is_stored(quick: Memory, home: Path) -> None:
+@each("folder", ["shop", "shop/src"])
+def test_what_is_let_in_again_is_stored(quick: Memory, home: Path, folder: str) -> None:
     ignore(home, "/*", "!/src/")
-    read, listed = {"file_path": "src/a.py"}, {"path": "src/"}
-    path = session(home, ("assistant", read), ("tool", "x = 1"), ("assistant", listed), ("tool", "a.py"))
-    brought_in(quick, path)
-    assert said(quick) == [json.dumps(read), "x = 1", json.dumps(listed), "a.py"]
-
-
-def test_a_session_in_a_folder_that_is_let_in_is_stored(quick: Memory, home: Path) -> None:
-    ignore(home, "/*", "!/src/")
-    path = session(home, ("assistant", {"command": "make all"}), ("tool", "done"), folder="shop/src")
-    brought_in(quick, path)
-    assert said(quick) == [json.dumps({"command": "make all"}), "done"]
+    read = {"file_path": "src/a.py"} if folder == "shop" else {"command": "make all"}
+    brought_in(quick, session(home, ("assistant", read), ("tool", "x = 1"), folder=folder))
+    assert said(quick) == [json.dumps(read), "x = 1"]
+    quick.erase(chat="s1")
 
 
 def test_what_tools_do_with_other_files_is_stored_whole(quick: Memory, home: Path) -> None:
@@ -324,34 +300,30 @@ def test_a_call_of_an_earlier_part_covers_its_result(memory: Memory, home: Path)
 
 
 def test_what_is_said_in_a_pause_stays_out_of_all_imports(memory: Memory, home: Path) -> None:
-    said_then = [("user", f"number {n}") for n in range(10)]
-    path = session(home, *said_then)
+    path = session(home, *[("user", f"number {n}") for n in range(10)])
     project = project_of(home / "shop")
     pause.pause(project.name, str(project.root), now=NOON + timedelta(minutes=2, seconds=30))
     pause.resume(project.name, str(project.root), now=NOON + timedelta(minutes=4, seconds=30))
     pause.pause("", "", now=NOON + timedelta(minutes=7, seconds=30))
-    for _ in range(2):
+    for counts in ((6, 0), (0, 6)):
         report = brought_in(memory, path)
+        assert (report.added, report.present) == counts
         assert said(memory) == [f"number {n}" for n in (0, 1, 2, 5, 6, 7)]
-        assert [(one.reason, one.count, one.problem) for one in report.skipped] == [
-            (privacy.WHILE_PAUSED, 4, False)
-        ]
-        if report.added:
-            pause.resume("", "")
-    assert (report.added, report.present) == (0, 6)
+        told = [(one.reason, one.count, one.problem) for one in report.skipped]
+        assert told == [(privacy.WHILE_PAUSED, 4, False)]
+        pause.resume("", "")
 
 
-def test_a_pause_of_another_project_leaves_nothing_out(quick: Memory, home: Path) -> None:
-    pause.pause("other", str(home / "other"), now=NOON)
+def test_a_pause_holds_for_its_project_even_when_its_folder_is_gone(quick: Memory, home: Path) -> None:
+    pause.pause("github.com/ada/gone", str(home / "gone"), now=NOON)
+    assert brought_in(quick, session(home, ("user", "hello"), folder="gone/src")).added == 0
     assert brought_in(quick, session(home, ("user", "hello"))).added == 1
-    assert privacy.why_withheld(project_of(home / "shop")) == ""
-    assert privacy.why_withheld(project_of(home / "other" / "src")) == privacy.WHILE_PAUSED
-
-
-def test_a_project_that_is_gone_stays_paused_by_its_folder(quick: Memory, home: Path) -> None:
-    pause.pause("github.com/ada/shop", str(home / "gone"), now=NOON)
-    path = session(home, ("user", "hello"), folder="gone/src")
-    assert brought_in(quick, path).added == 0
+    for folder, why in (("shop", ""), ("gone/src", privacy.WHILE_PAUSED)):
+        assert privacy.why_withheld(project_of(home / folder)) == why
+    (home / "state" / "pauses.jsonl").write_text("{")
+    assert privacy.why_withheld(project_of(home / "shop")) == privacy.DAMAGED
+    with pytest.raises(Unavailable, match="damaged"):
+        Privacy.read()
 
 
 def test_the_result_of_a_call_that_was_made_in_a_pause_is_left_out(quick: Memory, home: Path) -> None:
@@ -362,32 +334,14 @@ def test_the_result_of_a_call_that_was_made_in_a_pause_is_left_out(quick: Memory
     assert said(quick) == ["and now?"]
 
 
-def test_nothing_is_imported_where_nobody_knows_what_is_paused(quick: Memory, home: Path) -> None:
-    (home / "state").mkdir()
-    pause.path().write_text("{")
-    with pytest.raises(Unavailable, match="damaged"):
-        Privacy.read()
-    assert privacy.why_withheld(project_of(home / "shop")) == privacy.DAMAGED
-
-
-def test_a_prompt_is_searched_without_what_is_private() -> None:
-    assert privacy.as_query("Where is <private>the key</private> kept?") == "Where is   kept?"
-    assert privacy.as_query("<private>all of it") == ""
-
-
 SECRET = st.builds(
     "{} {}".format,
     st.sampled_from(["zanqivor", "Qixolume", "wexiplo7"]),
     st.sampled_from(["hoxalum", "42-99-17", "ñuqelox\nbewixu", "x" * 90]),
 )
-TAG = st.sampled_from(
-    [
-        "<private>{}</private>",
-        "<PRIVATE>\n{}\n</private>",
-        "a <private>{}",
-        "<private>b <private>c</private>{}</private> d",
-        '< private why="x" >{}</ private >',
-    ]
+TAGS = (
+    *("<private>{}</private>", "<PRIVATE>\n{}\n</private>", "a <private>{}"),
+    *("<private>b <private>c</private>{}</private> d", '< private why="x" >{}</ private >'),
 )
 
 
@@ -395,31 +349,22 @@ TAG = st.sampled_from(
 @given(st.data())
 def test_no_private_word_is_in_any_byte(tmp_path: Path, home: Path, data: st.DataObject) -> None:
     secret = data.draw(SECRET)
-    prompt = data.draw(TAG).replace("{}", secret)
-    is_split = data.draw(st.booleans())
+    prompt = data.draw(st.sampled_from(TAGS)).replace("{}", secret)
     cut = data.draw(st.integers(0, len(prompt)))
     parts = [{"type": "text", "text": one} for one in (prompt[:cut], prompt[cut:]) if one.strip()]
-    repeated = data.draw(
-        st.lists(
-            st.sampled_from(
-                [
-                    ("assistant", f"You said: {secret}"),
-                    ("assistant", {"command": f"echo '{secret}'"}),
-                    ("assistant", {"prompt": prompt}),
-                    ("tool", f"1\u2192{secret}\nmore"),
-                    ("tool", prompt),
-                    ("user", f"I mean {secret}."),
-                ]
-            ),
-            max_size=5,
-        )
-    )
-    extra: dict[str, object] = (
-        {"display": prompt, "attachments": [{prompt: [secret]}]} if data.draw(st.booleans()) else {}
-    )
-    path = session(
-        home, ("user", "We decided on tea."), ("user", parts if is_split else prompt), *repeated, more=extra
-    )
+    repeats: list[tuple[str, object]] = [
+        ("assistant", f"You said: {secret}"),
+        ("assistant", {"command": f"echo '{secret}'"}),
+        ("assistant", {"prompt": prompt}),
+        ("tool", f"1\u2192{secret}\nmore"),
+        ("tool", prompt),
+        ("user", f"I mean {secret}."),
+    ]
+    repeated = data.draw(st.lists(st.sampled_from(repeats), max_size=5))
+    extra: Json = data.draw(st.sampled_from([{}, {"display": prompt, "attachments": [{prompt: [secret]}]}]))
+    asked = data.draw(st.sampled_from([prompt, parts]))
+    said = [("user", "We decided on tea."), ("user", asked), *repeated, ("user", "Thanks.")]
+    path = session(home, *said, **extra)
     location = str(tmp_path / "memory.db")
     for file in tmp_path.glob("memory.db*"):
         file.unlink()
@@ -429,48 +374,24 @@ def test_no_private_word_is_in_any_byte(tmp_path: Path, home: Path, data: st.Dat
         memory.chat("s1").extract()
         memory.recall("zanqivor hoxalum tea")
         while_open = database_bytes(memory, location, tmp_path)
-        assert (brought_in(memory, path).added, memory.chat("s1").stats().messages) == (0, 2 + len(repeated))
+        assert (brought_in(memory, path).added, memory.chat("s1").stats().messages) == (0, len(said))
     for word in secret.lower().split():
         assert word.encode() not in while_open
         assert word.encode() not in database_bytes(memory, location, tmp_path)
         assert json.dumps(word)[1:-1].encode() not in while_open
 
 
+PIECES = 'a|a/|../|a\\|a b|\n|1:|"|<a path=|<a path="secrets/x">|<system-reminder>|==> |-1-|~/|secrets/x\n|'
+PIECES += "Called the Read tool with the following input: {|Content from @secrets/x:\n|<private>x</private>|"
+PIECES += "zanzibar account 1\n"
+
+
 @pytest.mark.scaled
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a",
-        "a/",
-        "../",
-        "a\\",
-        "a b",
-        "\n",
-        "1:",
-        '"',
-        "<a path=",
-        '<a path="secrets/x">',
-        "Called the Read tool with the following input: {",
-        "<system-reminder>",
-        "Content from @secrets/x:\n",
-        "==> ",
-        "-1-",
-        "secrets/x\n",
-        "<private>x</private>",
-        "zanzibar account 1\n",
-        "~/",
-    ],
-)
+@pytest.mark.parametrize("piece", PIECES.split("|"))
 def test_hostile_megabytes_are_read_in_linear_time(quick: Memory, home: Path, piece: str) -> None:
     ignore(home, "secrets/", "*a*b*c*d*.env")
-    text = piece * (cases(50_000, 500_000) // len(piece))
-    path = session(
-        home,
-        ("user", "<private>zanzibar account 1</private>"),
-        ("user", f"x {text}"),
-        ("assistant", {"command": f"x {text}"}),
-        ("tool", f"x {text}"),
-        ("assistant", f"x {text}"),
-    )
+    text = f"x {piece * (cases(50_000, 500_000) // len(piece))}"
+    said = [("user", text), ("assistant", {"command": text}), ("tool", text), ("assistant", text)]
+    path = session(home, ("user", "<private>zanzibar account 1</private>"), *said)
     assert brought_in(quick, path).added == 5

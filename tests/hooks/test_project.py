@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -38,30 +39,18 @@ def repository(folder: Path, remote: str = "") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "git@github.com:ada/shop.git",
-        "github.com:ada/shop",
-        "ssh://git@github.com/ada/shop.git",
-        "ssh://git@github.com:22/Ada/shop",
-        "ssh://git@ssh.github.com:443/ada/shop.git",
-        "https://github.com/ada/shop",
-        "https://github.com/ada/shop.git/",
-        "git://GitHub.com/ada/shop",
-        f"https://{TOKEN}@github.com/ada/shop",
-        f"https://ada:{TOKEN}@github.com/ada/shop.git",
-        f"https://github.com/ada/shop?access_token={TOKEN}",
-        f"https://github.com/ada/shop#{TOKEN}",
-        f"{TOKEN}@github.com:ada/shop.git",
-        f"ada:{TOKEN}@github.com:ada/shop.git",
-    ],
-)
-def test_all_forms_of_a_remote_are_one_project(tmp_path: Path, url: str) -> None:
-    assert project_of(repository(tmp_path / "a", url)).name == "github.com/ada/shop"
+FORMS = """git@github.com:ada/shop.git github.com:ada/shop ssh://git@github.com/ada/shop.git
+    ssh://git@github.com:22/Ada/shop ssh://git@ssh.github.com:443/ada/shop.git https://github.com/ada/shop
+    https://github.com/ada/shop.git/ git://GitHub.com/ada/shop https://{0}@github.com/ada/shop
+    https://ada:{0}@github.com/ada/shop.git https://github.com/ada/shop?access_token={0}
+    https://github.com/ada/shop#{0} {0}@github.com:ada/shop.git ada:{0}@github.com:ada/shop.git"""
 
 
-FORMS = [("https://ada:{}", "/a/b"), ("https://{}", "/a/b"), ("ada:{}", ":a/b")]
+def test_all_forms_of_a_remote_are_one_project(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "a", "none")
+    for url in FORMS.format(TOKEN).split():
+        git(folder, "remote", "set-url", "origin", url)
+        assert project_of(folder).name == "github.com/ada/shop", url
 
 
 @given(
@@ -78,18 +67,16 @@ def test_what_stands_before_the_host_is_never_in_a_name(secret: str, form: str) 
 
 def test_worktrees_and_clones_are_one_project(tmp_path: Path) -> None:
     first = repository(tmp_path / "a", "https://example.org/x/shop.git")
-    git(first, "worktree", "add", "-q", tmp_path / "b")
+    bare = repository(tmp_path / "bare")
+    for one in (first, bare):
+        git(one, "worktree", "add", "-q", tmp_path / f"tree-{one.name}")
     clone = repository(tmp_path / "c", "ssh://git@example.org/x/shop")
     (first / "src" / "deep").mkdir(parents=True)
-    found = [project_of(one) for one in (first, tmp_path / "b", clone, first / "src" / "deep")]
+    found = [project_of(one) for one in (first, tmp_path / "tree-a", clone, first / "src" / "deep")]
     assert {one.name for one in found} == {"example.org/x/shop"}
-    assert [one.root for one in found] == [first, tmp_path / "b", clone, first]
-
-
-def test_worktrees_without_a_remote_are_one_project(tmp_path: Path) -> None:
-    first = repository(tmp_path / "a")
-    git(first, "worktree", "add", "-q", tmp_path / "b")
-    assert project_of(tmp_path / "b").name == project_of(first).name == str(first)
+    assert [one.root for one in found] == [first, tmp_path / "tree-a", clone, first]
+    # Without a remote as well.
+    assert project_of(tmp_path / "tree-bare").name == project_of(bare).name == str(bare)
 
 
 def test_a_submodule_is_its_own_project(tmp_path: Path) -> None:
@@ -130,29 +117,24 @@ def test_hostile_git_files_are_no_repository(tmp_path: Path, text: str) -> None:
     assert project_of(tmp_path).name == str(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        "[remote",
-        '[remote "origin"]\nurl',
-        '[remote "origin"]\nurl = "' + "a" * 1_000_000,
-        "\\\n" * 100_000,
-        '[include]\npath = config\n[remote "origin"]\nurl = \n',
-        "\0" * 5000,
-    ],
+CONFIGS = (
+    "[remote",
+    '[remote "origin"]\nurl',
+    '[remote "origin"]\nurl = "' + "a" * 1_000_000,
+    "\\\n" * 100_000,
+    '[include]\npath = config\n[remote "origin"]\nurl = \n',
+    "\0" * 5000,
 )
-def test_a_hostile_configuration_names_no_remote(tmp_path: Path, config: str) -> None:
+
+
+def test_a_hostile_configuration_names_no_remote(tmp_path: Path) -> None:
     folder = repository(tmp_path / "a")
-    (folder / ".git" / "config").write_text(config)
-    name = project_of(folder).name
-    assert len(name.encode()) <= 128
-    assert name.isprintable()
-
-
-def test_a_pipe_as_configuration_is_not_waited_for(tmp_path: Path) -> None:
-    import os
-
-    folder = repository(tmp_path / "a")
+    for config in CONFIGS:
+        (folder / ".git" / "config").write_text(config)
+        name = project_of(folder).name
+        assert len(name.encode()) <= 128
+        assert name.isprintable()
+    # A pipe is not waited for.
     (folder / ".git" / "config").unlink()
     os.mkfifo(folder / ".git" / "config")
     assert project_of(folder).name == str(folder)

@@ -120,21 +120,6 @@ def test_a_locked_database_changes_nothing_in_a_session(claude: ClaudeCode) -> N
     assert not [row for row in rows if row.get("attachment", {}).get("type") in failures]
 
 
-def test_a_missing_database_changes_nothing_in_a_session(claude: ClaudeCode) -> None:
-    claude.remove_tools()
-    with claude.without_hooks():
-        claude.ask(QUESTION)
-    without_hooks = list(texts(claude.model.requests[-1]))
-    # Nothing can be made where it belongs.
-    claude.db.mkdir()
-    session = claude.ask(QUESTION)
-    assert list(texts(claude.model.requests[-1])) == without_hooks
-    assert [row["message"]["content"] for row in claude.transcript(session) if row["type"] == "user"] == [
-        QUESTION
-    ]
-    assert any(check["subject"] == "failures" for check in claude.doctor()["checks"])
-
-
 def test_private_words_never_reach_the_database(claude: ClaudeCode) -> None:
     prompt = "The customer is <private>Aldebrandini of Rome</private>; the deadline is the fifth of May."
     session = claude.ask(prompt)
@@ -148,25 +133,3 @@ def test_private_words_never_reach_the_database(claude: ClaudeCode) -> None:
     kept = [file.read_bytes() for file in claude.state.rglob("*") if file.is_file()]
     assert kept
     assert not any(b"Aldebrandini" in content for content in kept)
-
-
-def test_while_paused_nothing_is_stored_or_injected(claude: ClaudeCode) -> None:
-    claude.wait_for(claude.ask(RIVERS), "Tagliamento")
-    claude.run("pause", "--project")
-    session = claude.ask(QUESTION)
-    assert CONTEXT not in claude.model.asked(QUESTION)
-    assert "paused" in " ".join(check["what"] for check in claude.doctor()["checks"])
-    claude.run("resume", "--project")
-    # It goes on with the same transcript: what was said in the pause stays out of later imports as well.
-    claude.ask("The colour of the door is blue.", resume=session)
-    said = claude.wait_for(session, "door is blue")
-    assert QUESTION not in said
-
-
-def test_two_sessions_at_once_are_stored_apart(claude: ClaudeCode) -> None:
-    processes = [claude.start(f"The colour of the {name} is {name}-blue.") for name in ("door", "roof")]
-    door, roof = [claude.ended(process) for process in processes]
-    assert "door-blue" in " ".join(claude.wait_for(door, "door-blue", "Understood."))
-    assert "roof-blue" in " ".join(claude.wait_for(roof, "roof-blue", "Understood."))
-    assert not any("roof" in text for text in claude.said(door))
-    assert not any("door" in text for text in claude.said(roof))

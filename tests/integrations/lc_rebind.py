@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from uuid import uuid4
 
-import pytest
 from langchain_core import chat_history
 from langchain_core.messages import BaseMessage
 
@@ -14,13 +13,10 @@ from holdfast import Memory
 from holdfast.integrations.langchain import HoldfastChatMessageHistory
 
 DOCUMENTED = ("reads what LangChain's own class says of its deprecation", AssertionError)
-NOT_PORTABLE: dict[str, tuple[str, type[Exception]]] = {
+NOT_PORTABLE: dict[str, tuple[str, type[BaseException]]] = {
     "test_chat_history_deprecated[InMemoryChatMessageHistory]": DOCUMENTED,
 }
-"""The tests that only LangChain's own history can pass: why, and with which error they end.
-
-It is an error if one passes, ends otherwise, or is no longer there.
-"""
+"""The tests that only LangChain's own history can pass: why, and with which error they end."""
 
 
 class InMemoryChatMessageHistory(HoldfastChatMessageHistory):
@@ -37,16 +33,6 @@ class InMemoryChatMessageHistory(HoldfastChatMessageHistory):
     __hash__ = None  # type: ignore[assignment]  # as of LangChain's, which is a model of pydantic
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "asyncio: a test that is a coroutine")
+def pytest_configure() -> None:
     # mypy lets no class take the place of another.
     setattr(chat_history, "InMemoryChatMessageHistory", InMemoryChatMessageHistory)  # noqa: B010
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    left = dict(NOT_PORTABLE)
-    for item in items:
-        if ending := left.pop(item.name, None):
-            item.add_marker(pytest.mark.xfail(reason=ending[0], raises=ending[1], strict=True))
-    if left:
-        raise pytest.UsageError(f"listed, but not among the tests: {', '.join(left)}")

@@ -47,7 +47,7 @@ KEYS = (
 )
 LOOP = ("wants an error of calls that block the event loop, which ours may", pytest.fail.Exception)
 REFRESHED = ("wants no refresh on reading, which is LangGraph's documented default", AssertionError)
-NOT_PORTABLE: dict[str, tuple[str, type[BaseException]]] = {
+ONLY_THEIRS: dict[str, tuple[str, type[BaseException]]] = {
     "test_store.py::test_vector_store_initialization": TABLES,
     "test_store.py::test_nonnull_migrations": TABLES,
     "test_store.py::test_sql_injection_vulnerability": KEYS,
@@ -151,7 +151,6 @@ def mocker() -> Iterator[Mocker]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "asyncio: a test that is a coroutine")
     config.addinivalue_line("markers", "flaky: a test that waits for the clock")
     mock = ModuleType("pytest_mock")
     vars(mock)["MockerFixture"] = Mocker
@@ -171,8 +170,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in own]
     for item in items:
         name = f"{item.path.name}::{item.name.partition('[')[0]}"
-        if "sqlite" in str(item.config.rootpath) and name in NOT_PORTABLE:
-            reason, raises = NOT_PORTABLE[name]
+        if "sqlite" in str(item.config.rootpath) and name in ONLY_THEIRS:
+            reason, raises = ONLY_THEIRS[name]
             item.add_marker(pytest.mark.xfail(reason=reason, raises=raises, strict=True))
 
 

@@ -15,41 +15,37 @@ from agents import SessionSettings
 from holdfast import Memory
 from holdfast.integrations.openai_agents import HoldfastSession
 
-PREFIX = "test_sqlite_session_"
 CONNECTIONS = ("looks into the SDK's own list of SQLite connections", AttributeError)
 LOCKS = ("looks at the SDK's own locks of files", AttributeError)
 INSERTS = ("writes rows that are no JSON into the SDK's own tables", AttributeError)
 DROPS = ("drops the SDK's own tables", sqlite3.OperationalError)
 LOOKS = ("writes into the SDK's own tables after the TypeError, which we raise too", sqlite3.OperationalError)
 CLOSED = ("wants a RuntimeError that names SQLiteSession; ours, Closed, does not", AssertionError)
-NOT_PORTABLE: dict[str, tuple[str, type[Exception]]] = {
-    "close_closes_worker_thread_connections": CONNECTIONS,
-    "reaps_connections_from_exited_worker_threads": CONNECTIONS,
-    "closes_retired_connections_before_the_next_allocation": CONNECTIONS,
-    "keeps_connections_of_live_worker_threads": CONNECTIONS,
-    "rollback_failure_evicts_connection": CONNECTIONS,
-    "close_retries_quarantined_connection": CONNECTIONS,
-    "post_commit_cancellation_propagates_after_known_outcome[add]": CONNECTIONS,
-    "post_commit_cancellation_propagates_after_known_outcome[pop]": CONNECTIONS,
-    "post_commit_cancellation_propagates_after_known_outcome[clear]": CONNECTIONS,
-    "file_lock_is_shared_across_instances": LOCKS,
-    "pop_item_skips_corrupt_most_recent": INSERTS,
-    "pop_item_returns_none_after_dropping_only_corrupt_rows": INSERTS,
-    "get_items_limit_skips_corrupt_newest_rows": INSERTS,
-    "get_items_session_settings_limit_skips_corrupt_rows": INSERTS,
-    "failed_clear_session_rolls_back": DROPS,
-    "failed_pop_item_releases_write_lock": DROPS,
-    "failed_add_items_releases_write_lock": LOOKS,
-    "closed_rejects_empty_add_items": CLOSED,
+NOT_PORTABLE: dict[str, tuple[str, type[BaseException]]] = {
+    "test_sqlite_session_close_closes_worker_thread_connections": CONNECTIONS,
+    "test_sqlite_session_reaps_connections_from_exited_worker_threads": CONNECTIONS,
+    "test_sqlite_session_closes_retired_connections_before_the_next_allocation": CONNECTIONS,
+    "test_sqlite_session_keeps_connections_of_live_worker_threads": CONNECTIONS,
+    "test_sqlite_session_rollback_failure_evicts_connection": CONNECTIONS,
+    "test_sqlite_session_close_retries_quarantined_connection": CONNECTIONS,
+    "test_sqlite_session_post_commit_cancellation_propagates_after_known_outcome[add]": CONNECTIONS,
+    "test_sqlite_session_post_commit_cancellation_propagates_after_known_outcome[pop]": CONNECTIONS,
+    "test_sqlite_session_post_commit_cancellation_propagates_after_known_outcome[clear]": CONNECTIONS,
+    "test_sqlite_session_file_lock_is_shared_across_instances": LOCKS,
+    "test_sqlite_session_pop_item_skips_corrupt_most_recent": INSERTS,
+    "test_sqlite_session_pop_item_returns_none_after_dropping_only_corrupt_rows": INSERTS,
+    "test_sqlite_session_get_items_limit_skips_corrupt_newest_rows": INSERTS,
+    "test_sqlite_session_get_items_session_settings_limit_skips_corrupt_rows": INSERTS,
+    "test_sqlite_session_failed_clear_session_rolls_back": DROPS,
+    "test_sqlite_session_failed_pop_item_releases_write_lock": DROPS,
+    "test_sqlite_session_failed_add_items_releases_write_lock": LOOKS,
+    "test_sqlite_session_closed_rejects_empty_add_items": CLOSED,
     "test_settled_pop_failure_invalidates_response_chain[cancelled]": CONNECTIONS,
     "test_settled_pop_failure_invalidates_response_chain[error]": CONNECTIONS,
     "test_settled_clear_failure_invalidates_response_chain[cancelled]": CONNECTIONS,
     "test_settled_clear_failure_invalidates_response_chain[error]": CONNECTIONS,
 }
-"""The tests that only the SDK's own session can pass: why, and with which error they end.
-
-It is an error if one passes, ends otherwise, or is no longer there.
-"""
+"""The tests that only the SDK's own session can pass: why, and with which error they end."""
 
 
 class Rebound(HoldfastSession):
@@ -75,19 +71,6 @@ class Rebound(HoldfastSession):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "asyncio: a test that is a coroutine")
     config.addinivalue_line("markers", "allow_call_model_methods: a test that calls a model")
     for module in (agents, agents.memory):
         setattr(module, "SQLiteSession", Rebound)  # noqa: B010 - mypy lets no class take the place of another
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    left = {
-        name if name.startswith("test_") else f"{PREFIX}{name}": ending
-        for name, ending in NOT_PORTABLE.items()
-    }
-    for item in items:
-        if ending := left.pop(item.name, None):
-            item.add_marker(pytest.mark.xfail(reason=ending[0], raises=ending[1], strict=True))
-    if left:
-        raise pytest.UsageError(f"listed, but not among the tests: {', '.join(left)}")

@@ -19,8 +19,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from holdfast import Memory
-from holdfast.chat import Chat
+from holdfast import Chat, Memory
 
 Answer = Callable[[Sequence[ModelMessage], AgentInfo], ModelResponse]
 

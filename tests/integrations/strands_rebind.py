@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
 
-import pytest
 from strands.session import file_session_manager
 
 from holdfast import Memory
@@ -32,10 +31,7 @@ NOT_PORTABLE: dict[str, tuple[str, type[BaseException]]] = {
     "test_create_multi_agent": PATHS,
     "test_create_session_multi_agent_directory_structure": PATHS,
 }
-"""The tests that only Strands' own can pass: why, and with which error they end.
-
-It is an error if one passes, ends otherwise, or is no longer there.
-"""
+"""The tests that only Strands' own can pass: why, and with which error they end."""
 
 
 def opened(place: str) -> Memory:
@@ -64,20 +60,8 @@ class MockedSessionRepository(HoldfastSessionRepository):
         super().__init__(opened(":memory:"))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "asyncio: a test that is a coroutine")
+def pytest_configure() -> None:
     # mypy lets no class take the place of another.
     setattr(file_session_manager, "FileSessionManager", FileSessionManager)  # noqa: B010
     mocked = import_module("tests.fixtures.mock_session_repository")
     setattr(mocked, "MockedSessionRepository", MockedSessionRepository)  # noqa: B010
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    left = dict(NOT_PORTABLE)
-    for item in items:
-        name = item.name.partition("[")[0]
-        if ending := NOT_PORTABLE.get(name):
-            left.pop(name, None)
-            item.add_marker(pytest.mark.xfail(reason=ending[0], raises=ending[1], strict=True))
-    if left:
-        raise pytest.UsageError(f"listed, but not among the tests: {', '.join(left)}")

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 from holdfast import Damaged, InvalidInput, Memory
 from holdfast.integrations.agent_framework import HoldfastContextProvider, HoldfastHistoryProvider
-from programs import run
 from soak import cases
 
 CHAT = "agent-framework/trip"
@@ -50,16 +49,6 @@ MESSAGES = [
         ["In Lofoten.", Content.from_uri("https://example.com/map.pdf", media_type="application/pdf")],
     ),
 ]
-WITHOUT = """
-import sys
-import holdfast
-assert not any(name.startswith("agent_framework") for name in sys.modules)
-sys.modules["agent_framework"] = None
-try:
-    import holdfast.integrations.agent_framework
-except holdfast.MissingExtra as error:
-    print(error)
-"""
 
 
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
@@ -134,18 +123,14 @@ def test_sessions_and_users_cannot_see_each_other(history: HoldfastHistoryProvid
     assert loaded(history) == []
 
 
-def test_all_or_none_are_stored(history: HoldfastHistoryProvider) -> None:
+def test_what_is_no_message_of_the_framework_is_told(
+    history: HoldfastHistoryProvider, memory: Memory
+) -> None:
     wrong: Any = "a text"
     with pytest.raises(InvalidInput):
         saved(history, [*said("fine"), wrong])
     with pytest.raises(InvalidInput, match="no session"):
         saved(history, said("fine"), None)
-    assert loaded(history) == []
-
-
-def test_what_is_no_message_of_the_framework_is_told(
-    history: HoldfastHistoryProvider, memory: Memory
-) -> None:
     memory.chat(CHAT).append(role="user", content="not through the framework")
     assert loaded(history) == []
     forged = {"role": "user", "content": "x", "raw": {"contents": 7}, "meta": {"agent-framework": "item"}}
@@ -239,7 +224,7 @@ def test_an_agent_goes_on_where_it_was(memory: Memory) -> None:
 
 
 def test_what_was_said_before_is_recalled_as_data(memory: Memory) -> None:
-    client = Scripted("Noted.", "Berlin.", "Yes.")
+    client = Scripted("Noted.", "Berlin.", "Yes.", "Glad to hear.")
     asked(agent(memory, client), "I am training for the Berlin marathon.", "monday")
     assert asked(agent(memory, client), "Which marathon am I training for?") == "Berlin."
     block, question = client.asked[-1]
@@ -252,14 +237,9 @@ def test_what_was_said_before_is_recalled_as_data(memory: Memory) -> None:
     asked(agent(memory, client), "Is the marathon that I am training for in Berlin?")
     assert texts(client.asked[-1]).count("Which marathon am I training for?") == 1
     assert len(memory.chat(CHAT).history()) == 4
-
-
-def test_a_message_without_words_is_answered_as_any_other(memory: Memory) -> None:
-    client = Scripted("Glad to hear.")
-    memory.remember("Never plans runs on Mondays", kind="constraint", by="user")
-    assert asked(agent(memory, client), "👍") == "Glad to hear."
+    # A message without words recalls nothing.
+    assert asked(agent(memory, client), "👍", "tuesday") == "Glad to hear."
     assert texts(client.asked[-1]) == ["👍"]
-    assert "Mondays" in client.told[-1]
 
 
 def test_a_context_provider_stores_what_was_said_once(memory: Memory) -> None:
@@ -267,33 +247,17 @@ def test_a_context_provider_stores_what_was_said_once(memory: Memory) -> None:
     provider = HoldfastContextProvider(memory, max_tokens=0, known=False)
     one = Agent(client=client, context_providers=[InMemoryHistoryProvider(), provider])
 
-    async def used() -> AgentSession:
+    async def used() -> None:
         session = one.create_session(session_id="trip")
         await one.run("My sister Marta breeds alpacas.", session=session)
-        restored = AgentSession.from_dict(session.to_dict())
-        await one.run("Who breeds alpacas?", session=restored)
-        return restored
+        await one.run("Who breeds alpacas?", session=AgentSession.from_dict(session.to_dict()))
 
-    assert asyncio.run(used()).session_id == "trip"
-    assert [one.content for one in memory.chat(CHAT).history()] == [
-        "My sister Marta breeds alpacas.",
-        "Hello.",
-        "Who breeds alpacas?",
-        "Again.",
-    ]
+    asyncio.run(used())
+    expected = ["My sister Marta breeds alpacas.", "Hello.", "Who breeds alpacas?", "Again."]
+    assert [one.content for one in memory.chat(CHAT).history()] == expected
     silent = Agent(client=Scripted("x"), context_providers=[HoldfastContextProvider(memory, store=False)])
     asked(silent, "Not stored.")
     assert memory.chat(CHAT).stats().messages == 4
-
-
-def test_a_session_has_none_of_its_messages(memory: Memory) -> None:
-    async def used() -> dict[str, Any]:
-        one = agent(memory, Scripted("Hello."))
-        session = one.create_session(session_id="trip")
-        await one.run("Hi", session=session)
-        return session.to_dict()
-
-    assert "Hello." not in str(asyncio.run(used()))
 
 
 def test_an_event_loop_is_not_blocked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +277,3 @@ def test_an_event_loop_is_not_blocked(memory: Memory, monkeypatch: pytest.Monkey
 def test_they_have_a_memory(make: Any) -> None:
     with pytest.raises(InvalidInput, match="no memory"):
         make("a text")
-
-
-def test_the_framework_is_imported_late_and_a_missing_one_is_named() -> None:
-    assert "pip install '.[agent-framework]'" in run(WITHOUT)

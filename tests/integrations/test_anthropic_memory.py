@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,15 @@ from anthropic.tools import ToolError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import programs
 from holdfast import Damaged, Memory
 from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
 from holdfast.tools.files import TOOL
 from llm_server import Server
 from soak import cases
+from tables import each
 
 PLAN = "/memories/plan.md"
+UNKNOWN = "Unknown command. Use one of view, create, str_replace, insert, delete, rename."
 
 
 @pytest.fixture
@@ -64,27 +66,13 @@ TEXTS = st.text("ab \n\r\té", max_size=12)
 PARTS = st.text("ab \né", min_size=1, max_size=3)
 LINES = st.integers(-1, 6)
 COMMANDS = st.one_of(
-    st.builds(lambda path: command("view", path=path), PATHS),
-    st.builds(
-        lambda path, lines: command("view", path=path, view_range=lines),
-        PATHS,
-        st.lists(LINES, min_size=2, max_size=2),
-    ),
-    st.builds(lambda path, text: command("create", path=path, file_text=text), PATHS, TEXTS),
-    st.builds(
-        lambda path, old, new: command("str_replace", path=path, old_str=old, new_str=new),
-        PATHS,
-        PARTS,
-        TEXTS,
-    ),
-    st.builds(
-        lambda path, line, text: command("insert", path=path, insert_line=line, insert_text=text),
-        PATHS,
-        LINES,
-        TEXTS,
-    ),
-    st.builds(lambda path: command("delete", path=path), PATHS),
-    st.builds(lambda old, new: command("rename", old_path=old, new_path=new), PATHS, PATHS),
+    st.builds(partial(command, "view"), path=PATHS),
+    st.builds(partial(command, "view"), path=PATHS, view_range=st.lists(LINES, min_size=2, max_size=2)),
+    st.builds(partial(command, "create"), path=PATHS, file_text=TEXTS),
+    st.builds(partial(command, "str_replace"), path=PATHS, old_str=PARTS, new_str=TEXTS),
+    st.builds(partial(command, "insert"), path=PATHS, insert_line=LINES, insert_text=TEXTS),
+    st.builds(partial(command, "delete"), path=PATHS),
+    st.builds(partial(command, "rename"), old_path=PATHS, new_path=PATHS),
 )
 
 
@@ -140,21 +128,22 @@ def test_answers_are_those_of_the_tool_that_writes_to_disk(commands: list[dict[s
 # The tool as the SDK takes it
 
 
-def test_the_api_is_told_of_it_as_the_sdk_does(tool: MemoryTool) -> None:
-    cached = MemoryTool(Memory(":memory:"), cache_control={"type": "ephemeral"})
-    assert tool.to_dict() == TOOL
-    assert cached.to_dict() == {**TOOL, "cache_control": {"type": "ephemeral"}}
-    assert tool.name == "memory"
+def test_the_sdk_is_told_of_it_and_can_clear_it() -> None:
+    with Memory(":memory:") as memory:
+        tool = MemoryTool(memory, by="user", cache_control={"type": "ephemeral"})
+        assert tool.name == "memory"
+        assert tool.to_dict() == {**TOOL, "cache_control": {"type": "ephemeral"}}
+        tool.call(command("create", path=PLAN, file_text="Berlin"))
+        assert memory.changes()[0].by == "user"
+        assert tool.clear_all_memory() == "All memory cleared"
+        assert tool.files.paths() == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "told"),
     [
-        (None, "Unknown command. Use one of view, create, str_replace, insert, delete, rename."),
-        (
-            {"command": "format"},
-            "Unknown command. Use one of view, create, str_replace, insert, delete, rename.",
-        ),
+        (None, UNKNOWN),
+        ({"command": "format"}, UNKNOWN),
         (command("create", path=PLAN), "The command `create` needs `file_text`."),
         (command("view", path="/etc/passwd"), "Path must start with /memories, got: /etc/passwd"),
         (command("view", path=PLAN), f"The path {PLAN} does not exist. Please provide a valid path."),
@@ -185,18 +174,6 @@ def test_a_model_is_not_told_what_is_wrong_with_a_database(tmp_path: Path) -> No
             tool.call(command("view", path="/memories"))
         assert str(caught.value) == "The memory is not available at the moment. Go on without it, and say so."
         assert isinstance(caught.value.__cause__, Damaged)
-
-
-def test_all_files_can_be_cleared(tool: MemoryTool) -> None:
-    tool.call(command("create", path=PLAN, file_text="Berlin"))
-    assert tool.clear_all_memory() == "All memory cleared"
-    assert tool.files.paths() == []
-
-
-def test_the_user_can_be_the_writer() -> None:
-    with Memory(":memory:") as memory:
-        MemoryTool(memory, by="user").call(command("create", path=PLAN, file_text="Berlin"))
-        assert memory.changes()[0].by == "user"
 
 
 def test_awaited_it_does_the_same_at_once(location: str) -> None:
@@ -267,34 +244,6 @@ def test_a_runner_of_the_sdk_uses_it(tool: MemoryTool) -> None:
     assert [(one.get("is_error", False), one["content"]) for one in results] == [
         (False, f"File created successfully at: {PLAN}"),
         (True, "Path /memories/../etc would escape /memories directory"),
-        (True, "Unknown command. Use one of view, create, str_replace, insert, delete, rename."),
+        (True, UNKNOWN),
     ]
     assert tool.files.read(PLAN) == "Berlin"
-
-
-# What it needs
-
-
-def test_without_the_sdk_it_says_what_to_install() -> None:
-    script = """
-import sys
-sys.modules["anthropic"] = None
-from holdfast import Memory, MissingExtra
-from holdfast.tools.files import Files
-Files(Memory(":memory:")).create("/memories/a", "works without it")
-try:
-    import holdfast.integrations.anthropic
-except MissingExtra as error:
-    print(error)
-"""
-    assert programs.run(script).strip() == (
-        "The Anthropic memory tool needs anthropic. "
-        "Run in a checkout of Holdfast: pip install '.[anthropic]'."
-    )
-
-
-def test_files_alone_do_not_load_the_sdk() -> None:
-    loaded = programs.run(
-        "import sys, holdfast.tools.files; print({'anthropic', 'asyncio', 'anyio', 'numpy'} & {*sys.modules})"
-    )
-    assert loaded.strip() == "set()"

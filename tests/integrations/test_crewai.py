@@ -122,30 +122,12 @@ def test_what_a_crew_learns_the_next_one_is_shown(memory: Memory) -> None:
     assert memory.verify().ok
 
 
-def test_its_memory_remembers_recalls_updates_and_forgets(memory: Memory) -> None:
-    kept = CrewMemory(storage=HoldfastStorage(memory), llm=Scripted(model="scripted"), embedder=embed)
-    texts = ["Ada runs marathons.", "Ada drinks tea.", "Bob sails boats."]
-    made = [kept.remember(text, scope="/people", categories=["people"], importance=0.5) for text in texts]
-    matches = kept.recall("Ada drinks", limit=2, depth="shallow")
-    assert matches[0].record.content == "Ada drinks tea."
-    assert matches[0].record.last_accessed >= made[1].last_accessed
-    kept.update(made[2].id, content="Bob sells boats.")
-    assert kept.recall("Bob sells", limit=1, depth="shallow")[0].record.content == "Bob sells boats."
-    assert kept.info("/people").record_count == 3
-    assert kept.forget(scope="/people") == 3
-    assert kept.recall("Ada", depth="shallow") == []
-    kept.close()
-
-
 # The protocol -----------------------------------------------------------------------------------------------
 
 
-def test_it_is_a_storage_backend_that_copies_share(storage: HoldfastStorage) -> None:
+def test_a_record_comes_back_as_it_was_stored(storage: HoldfastStorage) -> None:
     assert isinstance(storage, StorageBackend)
     assert copy.deepcopy(storage) is storage
-
-
-def test_a_record_comes_back_as_it_was_stored(storage: HoldfastStorage) -> None:
     whole = MemoryRecord(
         id="a/b%",
         content="Broken \ud800 and \x00",
@@ -161,13 +143,11 @@ def test_a_record_comes_back_as_it_was_stored(storage: HoldfastStorage) -> None:
     )
     bare = MemoryRecord(content="No vector")
     storage.save([whole, bare])
-    assert storage.get_record("a/b%") == whole
-    assert storage.get_record(bare.id) == bare
+    assert [storage.get_record(one) for one in ("a/b%", bare.id, "unknown")] == [whole, bare, None]
     storage.touch_records(["a/b%", "unknown"])
     touched = storage.get_record("a/b%")
     assert touched is not None
     assert touched.last_accessed > NOON
-    assert storage.get_record("unknown") is None
     storage.update(whole)
     assert storage.get_record("a/b%") == whole
 
@@ -178,8 +158,7 @@ def test_scopes_are_paths_and_not_beginnings_of_texts(storage: HoldfastStorage) 
     assert sorted(one.id for one in storage.list_records("/team/")) == ["/team", "/team/a", "/team/a/b"]
     assert storage.list_scopes() == ["/team", "/team%", "/teams"]
     assert storage.list_scopes("/team") == ["/team/a"]
-    assert storage.count("/team") == 3
-    assert storage.count() == storage.get_scope_info("/").record_count == 6
+    assert storage.get_scope_info("/").record_count == 6
     assert storage.list_categories("/teams") == {"t": 1}
     assert storage.get_scope_info("/nowhere").record_count == 0
     storage.reset("/team")
@@ -188,16 +167,16 @@ def test_scopes_are_paths_and_not_beginnings_of_texts(storage: HoldfastStorage) 
 
 def test_vectors_of_another_size_are_refused_until_all_is_reset(storage: HoldfastStorage) -> None:
     storage.save([record("a", vector=[1, 0])])
-    for wrong in ([record("b", vector=[1, 0, 0])], [record("b", vector=[0, 1]), record("c", vector=[1])]):
-        with pytest.raises(EmbeddingDimensionMismatchError):
-            storage.save(wrong)
+    for refused, error in (
+        (record("b", vector=[1]), EmbeddingDimensionMismatchError),
+        (record("b", vector=[float("nan"), 0]), ModelFailed),
+        (record("b", vector=[1e300, 0]), InvalidInput),
+        (record("b", metadata={"a": {1}}), InvalidInput),
+    ):
+        with pytest.raises(error):
+            storage.save([record("c", vector=[0, 1]), refused])
     with pytest.raises(EmbeddingDimensionMismatchError):
         storage.search([1, 0, 0])
-    with pytest.raises(ModelFailed, match="not finite"):
-        storage.save([record("b", vector=[float("nan"), 0])])
-    for refused in (record("b", vector=[1e300, 0]), record("b", metadata={"a": {1}})):
-        with pytest.raises(InvalidInput):
-            storage.save([record("c", vector=[1, 0]), refused])
     assert storage.count() == 1
     storage.reset()
     storage.save([record("d", vector=[1, 0, 0])])
@@ -217,18 +196,13 @@ def test_users_and_tenants_do_not_see_each_others_records(app: Memory) -> None:
 
 def test_another_storage_finds_what_was_changed_since(memory: Memory) -> None:
     one, other = HoldfastStorage(memory), HoldfastStorage(memory)
-    one.save([record("a", vector=[1, 0]), record("b", vector=[0, 1])])
-    assert ids(other.search([1, 0])) == ["a", "b"]
-    one.update(record("a", "/moved", vector=[0, 1]))
-    one.delete(record_ids=["b"])
-    one.save([record("c", vector=[1, 0])])
-    assert ids(other.search([1, 0])) == ["c", "a"]
-    assert other.list_scopes() == ["/moved"]
+    one.save([record("a", vector=[1, 0])])
+    assert ids(other.search([1, 0])) == ["a"]
     # More at once than is noted.
     one.save([record(f"r{n}", "/many", vector=[1, n]) for n in range(1_200)])
     assert other.count("/many") == 1_200
     assert other.delete(scope_prefix="/many", older_than=datetime.now(UTC) + timedelta(days=1)) == 1_200
-    assert one.count() == 2
+    assert one.count() == 1
 
 
 def test_the_awaited_methods_do_the_same_and_threads_do_not_mind(storage: HoldfastStorage) -> None:

@@ -22,20 +22,6 @@ from google.genai.types import Content, FunctionCall, Part
 
 from holdfast import InvalidInput, Memory
 from holdfast.integrations.google_adk import HoldfastMemoryService, HoldfastSessionService
-from programs import run
-
-WITHOUT = """
-import sys
-import holdfast
-import holdfast.integrations.google_adk as adk
-assert not any(name.startswith("google.adk") for name in sys.modules)
-sys.modules["google.adk.sessions"] = sys.modules["google.adk.memory.base_memory_service"] = None
-for name in adk.__all__:
-    try:
-        getattr(adk, name)
-    except holdfast.MissingExtra as error:
-        print(error)
-"""
 
 
 def found(response: SearchMemoryResponse) -> list[str]:
@@ -55,7 +41,9 @@ def remembered(app: Memory) -> HoldfastMemoryService:
 # Memory
 
 
-def test_a_session_is_added_once(remembered: HoldfastMemoryService, app: Memory) -> None:
+def test_a_session_is_added_once(
+    sessions: HoldfastSessionService, remembered: HoldfastMemoryService, app: Memory
+) -> None:
     session = Session(id="s1", **WHO, events=[said("My sister Marta breeds alpacas."), setting(x=1)])
     for _ in range(2):
         awaited(remembered.add_session_to_memory(session))
@@ -64,17 +52,12 @@ def test_a_session_is_added_once(remembered: HoldfastMemoryService, app: Memory)
     log = of_ada(app).chat("google-adk-memory/s1").history()
     assert [one.content for one in log] == ["My sister Marta breeds alpacas.", "She lives in Chur."]
     assert Event.model_validate(log[1].raw) == session.events[2]
-
-
-def test_a_session_of_the_same_memory_is_found_at_once_and_never_stored_again(
-    sessions: HoldfastSessionService, remembered: HoldfastMemoryService, app: Memory
-) -> None:
-    session = filled(sessions, said("My sister Marta breeds alpacas."))
+    # A session of the same memory is found at once, and never stored again.
+    stored = filled(sessions, said("Llamas spit."), session_id="s2")
     for _ in range(2):
-        hits = awaited(remembered.search_memory(**WHO, query="Who breeds alpacas?"))
-        assert found(hits) == ["My sister Marta breeds alpacas."]
-        awaited(remembered.add_session_to_memory(session))
-    assert [one.id for one in of_ada(app).chats()] == [CHAT]
+        assert found(awaited(remembered.search_memory(**WHO, query="Who spits?"))) == ["Llamas spit."]
+        awaited(remembered.add_session_to_memory(stored))
+    assert {one.id for one in of_ada(app).chats()} == {"google-adk-memory/s1", "google-adk/s2"}
 
 
 def test_an_entry_has_its_author_and_its_time(
@@ -84,38 +67,27 @@ def test_an_entry_has_its_author_and_its_time(
         sessions, said("Alpacas like hay.", "coach", timestamp=86_400.5), said("My password: hunter2-x9Kq")
     )
     of_ada(app).remember("Owns four alpacas", by="user")
-    (entry,) = awaited(
-        HoldfastMemoryService(app, sources=["message"]).search_memory(**WHO, query="hay")
-    ).memories
-    assert entry.model_dump(include={"author", "timestamp", "id"}) == {
-        "author": "coach",
-        "timestamp": "1970-01-02T00:00:00.500000+00:00",
-        "id": f"{CHAT}#1",
-    }
+    one_source = HoldfastMemoryService(app, sources=["message"], limit=1)
+    (entry,) = awaited(one_source.search_memory(**WHO, query="hay alpacas")).memories
+    assert (entry.author, entry.id) == ("coach", f"{CHAT}#1")
+    assert entry.timestamp == "1970-01-02T00:00:00.500000+00:00"
     assert entry.content == Content(role="model", parts=[Part(text="Alpacas like hay.")])
     assert entry.custom_metadata.items() >= {"source": "message", "chat": CHAT, "role": "assistant"}.items()
     hits = awaited(remembered.search_memory(**WHO, query="four alpacas")).memories
     assert {one.custom_metadata["source"] for one in hits} == {"record", "message"}
     assert "hunter2" not in str(awaited(remembered.search_memory(**WHO, query="password")))
-    assert (
-        len(awaited(HoldfastMemoryService(app, limit=1).search_memory(**WHO, query="alpacas")).memories) == 1
-    )
 
 
 def test_events_are_added_with_metadata(remembered: HoldfastMemoryService, app: Memory) -> None:
     events = [said("It rains in Chur."), said("It rains in Bern.")]
-    awaited(
-        remembered.add_events_to_memory(**WHO, events=events[:1]),
-        remembered.add_events_to_memory(**WHO, events=events, custom_metadata={"of": "weather"}),
-        remembered.add_events_to_memory(**WHO, events=[]),
-    )
+    for some, meta in ((events[:1], None), (events, {"of": "weather"}), (events[:0], None)):
+        awaited(remembered.add_events_to_memory(**WHO, events=some, custom_metadata=meta))
     assert len(of_ada(app).chat("google-adk-memory").history()) == 2
     filtered = HoldfastMemoryService(app, where={"of": "weather"})
     assert found(awaited(filtered.search_memory(**WHO, query="rain"))) == ["It rains in Bern."]
+    wrong = {"of": object()}
     with pytest.raises(InvalidInput):
-        awaited(
-            remembered.add_events_to_memory(**WHO, events=[said("x")], custom_metadata={"of": object()}),
-        )
+        awaited(remembered.add_events_to_memory(**WHO, events=[said("x")], custom_metadata=wrong))
 
 
 def test_entries_are_remembered_as_facts(remembered: HoldfastMemoryService, app: Memory) -> None:
@@ -238,10 +210,3 @@ def test_a_second_session_recalls_what_the_first_one_said_after_a_restart(shared
         assert [one.author for one in session.events] == ["user", "coach", "coach", "coach"]
         assert {one.id for one in of_ada(memory).chats()} == {"google-adk/s1", "google-adk/s2"}
         assert of_ada(memory).verify().ok
-
-
-@pytest.mark.slow
-def test_it_names_what_is_missing() -> None:
-    told = run(WITHOUT)
-    assert told.count("google-adk") >= 2
-    assert told.count("pip install") == 2

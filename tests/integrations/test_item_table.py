@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Conflict, InvalidInput, Memory
-from holdfast.integrations.framework_keys import chat_id, escape, unescape
 from holdfast.port.items import Items
+from holdfast.providers.null import NullMemory
 from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.importing import import_paths
+from index_damage import damage
 from learning_scripts import Clock
 
 
@@ -61,10 +65,7 @@ def test_chats_collections_users_and_tenants_are_apart(location: str) -> None:
     with Memory(location) as app:
         places = [
             (Items(app.scoped(user=user, tenant=tenant), name), chat)
-            for user in ("ada", "bob")
-            for tenant in ("x", "y")
-            for name in ("one", "two")
-            for chat in ("", "c")
+            for user, tenant, name, chat in product(("ada", "bob"), ("x", "y"), ("one", "two"), ("", "c"))
         ]
         for number, (table, chat) in enumerate(places):
             table.put({"k": str(number).encode()}, chat)
@@ -87,35 +88,25 @@ def test_an_item_is_replaced_only_at_the_revision_that_was_read(memory: Memory) 
     assert (found.data, found.revision) == (b"4", 3)
 
 
-def test_of_writers_at_once_one_replaces(reopen_url: str) -> None:
-    with Memory(reopen_url, user="ada") as memory:
+def test_of_writers_at_once_one_replaces(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
         Items(memory, "blobs").put({"k": b"0"})
-        barrier, won = Barrier(4), []
+        barrier = Barrier(4)
 
-        def write(number: int) -> None:
-            with Memory(reopen_url, user="ada") as own:
+        def write(number: int) -> int | None:
+            with Memory(shared_location, user="ada") as own:
                 table = Items(own, "blobs")
                 barrier.wait()
-                try:
+                with suppress(Conflict):
                     table.replace("k", b"%d" % number, 1)
-                except Conflict:
-                    return
-                won.append(number)
+                    return number
+            return None
 
-        threads = [Thread(target=write, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as threads:
+            won = [number for number in threads.map(write, range(4)) if number is not None]
         item = Items(memory, "blobs").get("k")
         assert item is not None
         assert [b"%d" % number for number in won] == [item.data]
-
-
-@pytest.fixture
-def reopen_url(shared_location: str) -> str:
-    with Memory(shared_location):
-        return shared_location
 
 
 def test_what_has_expired_is_not_there(memory: Memory, clock: Clock) -> None:
@@ -163,38 +154,17 @@ def test_items_are_in_an_export_of_everything(memory: Memory, tmp_path: Path) ->
         assert other.verify().ok
 
 
-def test_a_changed_item_is_noticed(tmp_path: Path) -> None:
-    import sqlite3
-
-    path = tmp_path / "m.db"
-    with Memory(path, user="ada") as memory:
-        Items(memory, "blobs").put({"k": b"true"})
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE items SET data = CAST('false' AS BLOB)")
-    connection.close()
-    with Memory(path, user="ada") as memory:
-        assert any("an item of 'blobs', b'k'" in problem for problem in memory.verify().problems)
+def test_a_changed_item_is_noticed(memory: Memory) -> None:
+    Items(memory, "blobs").put({"k": b"true"})
+    damage(
+        memory,
+        lambda tx, space: tx.all(
+            "UPDATE items SET data = :data WHERE space = :space", data=b"false", space=space
+        ),
+    )
+    assert any("an item of 'blobs', b'k'" in problem for problem in memory.verify().problems)
 
 
 def test_a_memory_that_stores_nothing_has_no_items() -> None:
-    from holdfast.providers.null import NullMemory
-
     with pytest.raises(InvalidInput, match="stores nothing"):
         Items(NullMemory(), "blobs")
-
-
-parts = st.lists(st.text(max_size=3) | st.text(min_size=100, max_size=300), min_size=1, max_size=4)
-
-
-@pytest.mark.slow
-@given(parts, parts)
-def test_different_keys_are_different_chats(one: list[str], other: list[str]) -> None:
-    ids = chat_id("fw", *one), chat_id("fw", *other)
-    assert (ids[0] == ids[1]) == (one == other)
-    assert [unescape(escape(part)) for part in one] == one
-    with Memory(":memory:") as memory:
-        assert memory.chat(ids[0]).id == ids[0]
-
-
-def test_a_key_is_legible() -> None:
-    assert chat_id("fw", "thread-1", "a/b%") == "fw/thread-1/a%2Fb%25"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -25,13 +24,10 @@ from langchain_core.messages import (
 )
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.history import RunnableWithMessageHistory
-from langchain_core.tools import create_retriever_tool
 
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.langchain import HoldfastChatMessageHistory, HoldfastRetriever
-from programs import run
 from soak import cases
 from tables import each
 
@@ -59,18 +55,6 @@ MESSAGES: list[BaseMessage] = [
 ]
 
 
-WITHOUT = """
-import sys
-import holdfast
-assert not any(name.startswith("langchain") for name in sys.modules)
-sys.modules["langchain_core"] = None
-try:
-    import holdfast.integrations.langchain
-except holdfast.MissingExtra as error:
-    print(error)
-"""
-
-
 class Scripted(BaseChatModel):
     """A model that gives the answers of a list in turn, and notes what it was asked."""
 
@@ -85,9 +69,6 @@ class Scripted(BaseChatModel):
         self.asked.append(list(messages))
         return ChatResult(generations=[ChatGeneration(message=self.answers[len(self.asked) - 1])])
 
-    def bind_tools(self, tools: Sequence[Any], **_: object) -> Any:
-        return self
-
 
 @pytest.fixture
 def history(memory: Memory) -> HoldfastChatMessageHistory:
@@ -97,14 +78,12 @@ def history(memory: Memory) -> HoldfastChatMessageHistory:
 # History
 
 
-def test_messages_come_back_as_they_were(history: HoldfastChatMessageHistory) -> None:
+def test_messages_come_back_as_they_were_and_are_read_as_those_of_a_chat(
+    history: HoldfastChatMessageHistory, memory: Memory
+) -> None:
     history.add_messages(MESSAGES)
-    assert history.messages == MESSAGES
+    assert history.messages == MESSAGES == asyncio.run(history.aget_messages())
     assert [type(one) for one in history.messages] == [type(one) for one in MESSAGES]
-
-
-def test_messages_are_read_as_those_of_a_chat(history: HoldfastChatMessageHistory, memory: Memory) -> None:
-    history.add_messages(MESSAGES)
     log = memory.chat("trip").history()
     assert [(one.role, one.content) for one in log] == [
         ("system", "You are a coach."),
@@ -121,24 +100,13 @@ def test_messages_are_read_as_those_of_a_chat(history: HoldfastChatMessageHistor
         ("c1", "places", {"of": "picture"})
     ]
     assert log[3].answers == ("c1",)
-    assert memory.recall("Where in Norway: Lofoten?", roles=["tool"])[0].text == "Lofoten"
-
-
-def test_the_awaited_methods_do_the_same(history: HoldfastChatMessageHistory) -> None:
-    async def used() -> tuple[list[BaseMessage], list[BaseMessage]]:
-        await history.aadd_messages(MESSAGES[:2])
-        before = await history.aget_messages()
-        await history.aclear()
-        return before, await history.aget_messages()
-
-    assert asyncio.run(used()) == (MESSAGES[:2], [])
 
 
 def test_what_was_cleared_stays_in_the_log_which_says_so(
     history: HoldfastChatMessageHistory, memory: Memory
 ) -> None:
     history.add_user_message("I live in Rome.")
-    history.clear()
+    asyncio.run(history.aclear())
     history.add_ai_message("Hello.")
     assert history.messages == [AIMessage("Hello.")]
     said = [one.content for one in memory.chat("trip").history()]
@@ -165,17 +133,16 @@ def test_histories_are_of_one_user_and_one_session(
     assert HoldfastRetriever(memory=bob).invoke("mine") == []
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    ["a text", {"role": "user", "content": "hi"}, ToolMessage("x", tool_call_id="c", artifact=object())],
-)
-def test_all_or_none_are_stored(history: HoldfastChatMessageHistory, wrong: Any) -> None:
-    with pytest.raises(InvalidInput):
-        history.add_messages([HumanMessage("fine"), wrong])
-    assert history.messages == []
-
-
 def test_what_is_no_message_of_langchain_is_told(history: HoldfastChatMessageHistory, memory: Memory) -> None:
+    wrong: list[Any] = [
+        "a text",
+        {"role": "user", "content": "hi"},
+        ToolMessage("x", tool_call_id="c", artifact=object()),
+    ]
+    for one in wrong:
+        with pytest.raises(InvalidInput):
+            history.add_messages([HumanMessage("fine"), one])
+    assert history.messages == []
     forged = Message("user", "x", raw={"type": "os.system", "data": {}}, meta={"langchain": "item"})
     memory.chat("trip").append(forged)
     with pytest.raises(Damaged, match="Message 1 of the chat"):
@@ -274,7 +241,7 @@ def test_a_chain_goes_on_where_it_was(memory: Memory, awaited: bool) -> None:
     model = Scripted(answers=[AIMessage("Noted.", id="a-1"), AIMessage("The Berlin marathon.")], asked=[])
     prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("past"), ("human", "{question}")])
 
-    def asked(question: str) -> AIMessage:
+    def asked(question: str) -> Any:
         # Made anew for each question, as in a server.
         chain = RunnableWithMessageHistory(
             prompt | model,
@@ -283,9 +250,8 @@ def test_a_chain_goes_on_where_it_was(memory: Memory, awaited: bool) -> None:
             history_messages_key="past",
         )
         config: Any = {"configurable": {"session_id": "ada-1"}}
-        if awaited:
-            return cast("AIMessage", asyncio.run(chain.ainvoke({"question": question}, config)))
-        return cast("AIMessage", chain.invoke({"question": question}, config))
+        given = {"question": question}
+        return asyncio.run(chain.ainvoke(given, config)) if awaited else chain.invoke(given, config)
 
     asked("I am training for the Berlin marathon.")
     assert asked("Which race is it?").content == "The Berlin marathon."
@@ -297,34 +263,3 @@ def test_a_chain_goes_on_where_it_was(memory: Memory, awaited: bool) -> None:
     assert memory.chat("ada-1").stats().messages == 4
     found = memory.recall("Which marathon?", roles=["user"])
     assert found[0].text == "I am training for the Berlin marathon."
-
-
-def test_a_chain_answers_from_what_is_retrieved(remembered: Memory) -> None:
-    model = Scripted(answers=[AIMessage("Berlin")], asked=[])
-    retriever = HoldfastRetriever(memory=remembered, k=1)
-    prompt = ChatPromptTemplate.from_template("Answer from this:\n{known}\n\n{question}")
-
-    def written(found: list[Document]) -> str:
-        return "\n".join(one.page_content for one in found)
-
-    shown = retriever | RunnableLambda(written)
-    chain = {"known": shown, "question": RunnablePassthrough()} | prompt | model
-    assert chain.invoke("Which marathon?").content == "Berlin"
-    assert "I am training for the Berlin marathon." in str(model.asked[0][0].content)
-
-
-def test_an_agent_uses_the_retriever_as_a_tool(remembered: Memory) -> None:
-    agents = pytest.importorskip("langchain.agents", reason="needs: pip install langchain")
-    call: Any = {"id": "c1", "name": "memory", "args": {"query": "Which marathon?"}}
-    model = Scripted(answers=[AIMessage("", tool_calls=[call]), AIMessage("Berlin.")], asked=[])
-    tool = create_retriever_tool(HoldfastRetriever(memory=remembered, k=1), "memory", "Look up.")
-    agent = agents.create_agent(model, [tool])
-    history = HoldfastChatMessageHistory(remembered, "ada-1")
-    result = agent.invoke({"messages": [HumanMessage("Which marathon do I train for?")]})
-    history.add_messages(result["messages"])
-    assert "Berlin marathon" in str(model.asked[1][-1].content)
-    assert [one.type for one in history.messages] == ["human", "ai", "tool", "ai"]
-
-
-def test_the_framework_is_imported_late_and_a_missing_one_is_named() -> None:
-    assert "pip install '.[langchain]'" in run(WITHOUT)

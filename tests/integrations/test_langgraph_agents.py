@@ -6,7 +6,7 @@ import asyncio
 import json
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import pytest
 from langchain.agents import create_agent
@@ -14,13 +14,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
 from holdfast import Memory
 from holdfast.integrations.langgraph import HoldfastStore
-from programs import run
 
 if TYPE_CHECKING:
     # Newer than the lowest version that is tested.
@@ -30,50 +27,6 @@ with warnings.catch_warnings():
     # It imports names from where LangGraph had them before.
     warnings.simplefilter("ignore", DeprecationWarning)
     from langmem import create_manage_memory_tool, create_search_memory_tool
-
-
-class State(TypedDict):
-    said: str
-    known: list[str]
-
-
-def learn(state: State, runtime: Runtime[None]) -> State:
-    assert runtime.store is not None
-    known = runtime.store.search(("facts",), query=state["said"], limit=2)
-    runtime.store.put(("facts",), str(len(known)), {"text": state["said"]})
-    return {"said": state["said"], "known": [item.value["text"] for item in known]}
-
-
-async def alearn(state: State, runtime: Runtime[None]) -> State:
-    assert runtime.store is not None
-    known = await runtime.store.asearch(("facts",), query=state["said"], limit=2)
-    await runtime.store.aput(("facts",), str(len(known)), {"text": state["said"]})
-    return {"said": state["said"], "known": [item.value["text"] for item in known]}
-
-
-def test_a_graph_reads_in_one_run_what_it_wrote_in_another(memory: Memory) -> None:
-    builder = StateGraph(State)
-    builder.add_node("learn", learn)
-    builder.add_edge(START, "learn")
-    builder.add_edge("learn", END)
-    graph = builder.compile(store=HoldfastStore(memory))
-    assert graph.invoke({"said": "Ada drinks tea.", "known": []})["known"] == []
-    assert graph.invoke({"said": "Which tea?", "known": []})["known"] == ["Ada drinks tea."]
-
-
-def test_a_graph_that_is_awaited_does_so_too(memory: Memory) -> None:
-    builder = StateGraph(State)
-    builder.add_node("learn", alearn)
-    builder.add_edge(START, "learn")
-    builder.add_edge("learn", END)
-    graph = builder.compile(store=HoldfastStore(memory))
-
-    async def runs() -> list[str]:
-        await graph.ainvoke({"said": "Ada drinks tea.", "known": []})
-        known: list[str] = (await graph.ainvoke({"said": "Which tea?", "known": []}))["known"]
-        return known
-
-    assert asyncio.run(runs()) == ["Ada drinks tea."]
 
 
 class Scripted(BaseChatModel):
@@ -96,7 +49,7 @@ def call(tool: str, **arguments: object) -> AIMessage:
     return AIMessage("", tool_calls=[ToolCall(name=tool, args=arguments, id=f"call-{tool}")])
 
 
-def ask(store: BaseStore, user: str, *answers: AIMessage, awaited: bool = False) -> list[str]:
+def ask(store: BaseStore, user: str, *answers: AIMessage, awaited: bool) -> list[str]:
     """Run an agent with LangMem's tools and a script, and return what its tools answered."""
     namespace = ("memories", "{langgraph_user_id}")
     tools = [create_manage_memory_tool(namespace), create_search_memory_tool(namespace)]
@@ -128,16 +81,3 @@ def test_the_tools_of_langmem_manage_and_search_memories(memory: Memory, awaited
         "Ada trains for a marathon."
     ]
     assert store.list_namespaces() == [("memories", "ada"), ("memories", "bob")]
-
-
-def test_without_langgraph_the_error_names_the_extra() -> None:
-    script = """
-import sys
-sys.modules["langgraph.store.base"] = None
-from holdfast import MissingExtra
-try:
-    from holdfast.integrations.langgraph import HoldfastStore
-except MissingExtra as error:
-    print(error)
-"""
-    assert "pip install '.[langgraph]'" in run(script)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,35 +100,6 @@ def test_a_thread_goes_on_and_recall_finds_what_was_said_in_it_once(memory: Memo
     ]
     assert [hit.text for hit in memory.recall("marathon in Berlin")].count(BERLIN) == 1
     assert memory.verify().ok
-
-
-def test_the_same_awaited(memory: Memory) -> None:
-    saver = HoldfastSaver(memory)
-    graph = answering(ANSWER).compile(checkpointer=saver)
-
-    async def run() -> list[Any]:
-        await graph.ainvoke({"messages": BERLIN}, thread())
-        assert contents(await graph.aget_state(thread())) == [BERLIN, ANSWER]
-        return [one async for one in graph.aget_state_history(thread())]
-
-    history = asyncio.run(run())
-    assert [len(one.values["messages"]) for one in history] == [2, 1, 0]
-    assert len(said(saver)) == 2
-
-
-def test_an_interrupted_run_is_resumed(saver: HoldfastSaver) -> None:
-    def ask(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [HumanMessage(interrupt("Which race?"))]}
-
-    builder: Any = StateGraph(MessagesState)
-    builder.add_node("ask", ask)
-    builder.add_edge(START, "ask")
-    graph = builder.compile(checkpointer=saver)
-    assert "__interrupt__" in graph.invoke({"messages": "Hello"}, thread())
-    assert graph.get_state(thread()).next == ("ask",)
-    graph.invoke(Command(resume="The one in Berlin"), thread())
-    assert contents(graph.get_state(thread())) == ["Hello", "The one in Berlin"]
-    assert said(saver) == [("user", "Hello"), ("user", "The one in Berlin")]
 
 
 def test_a_fork_repeats_nothing_in_the_log(saver: HoldfastSaver) -> None:
@@ -270,9 +240,7 @@ def test_users_tenants_and_threads_do_not_see_each_other(location: str) -> None:
         assert not app.scoped(user="bob").recall("marathon")
 
 
-@pytest.mark.parametrize(
-    "name", ["a/b", "%", "x\x00y", "ü\ud800", " ", "x" * 2_000, "'; DROP TABLE items; --"]
-)
+@pytest.mark.parametrize("name", ["a/b%\x00ü\ud800'; DROP TABLE items; --", " ", "x" * 2_000])
 def test_any_text_is_a_thread(memory: Memory, name: str) -> None:
     saver = HoldfastSaver(memory)
     graph = answering(ANSWER).compile(checkpointer=saver)

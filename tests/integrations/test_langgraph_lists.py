@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 from holdfast import Damaged, Memory
 from holdfast.integrations.langgraph import HoldfastSaver
 from holdfast.port.items import Items
-from holdfast.text.clean import clean
+from holdfast.port.texts import clean
 from soak import cases
 
 THREAD: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import openai_sessions
 import pytest
-from agents import Agent, Runner, Session, SessionSettings
+from agents import Agent, Runner, SessionSettings
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -19,23 +19,16 @@ from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items
 from holdfast import Conflict, Damaged, InvalidInput, Memory, Message
 from holdfast.integrations import openai_agents, session_items
 from holdfast.integrations.openai_agents import HoldfastSession
-from holdfast.messages import formats
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import traced
 from holdfast.store import payloads
 from holdfast.store.payloads import Payload
 from holdfast.types import MAX_NAME
 from index_damage import damage
-from programs import run
 from soak import cases
 from tables import each
 
 session = openai_sessions.session
-
-
-def test_it_is_a_session_of_the_sdk(session: HoldfastSession) -> None:
-    typed: Session = session
-    assert isinstance(typed, Session)
 
 
 # Items are messages of the chat
@@ -65,16 +58,7 @@ def test_items_come_back_as_they_were_and_read_as_messages(session: HoldfastSess
     ]
     assert history[2].answers == ("c1",)
     assert [one.raw for one in history] == given_
-
-
-def test_a_window_keeps_a_call_and_its_output_together(session: HoldfastSession, memory: Memory) -> None:
-    add(session, said("What is the weather in Oslo?"), CALL, OUTPUT, said("It snows.", "assistant"))
-    assert [one.seq for one in memory.chat("trip").window(tail=2, budget=0).messages] == [2, 3, 4]
-
-
-def test_recall_finds_what_was_said_in_a_session(session: HoldfastSession, memory: Memory) -> None:
-    add(session, said("My sister Marta breeds alpacas near Cusco."), said("How nice!", "assistant"))
-    assert memory.recall("Who breeds alpacas?")[0].text == "My sister Marta breeds alpacas near Cusco."
+    assert memory.recall("How is the weather?", roles=["user"])[0].text == "What is the weather in Oslo?"
 
 
 @each(
@@ -89,7 +73,6 @@ def test_recall_finds_what_was_said_in_a_session(session: HoldfastSession, memor
         ({"type": "message", "role": "user", "content": []}, "user", "[message]"),
         ({"role": "emperor", "content": "x"}, "assistant", "[item]"),
         ({"type": "a\nb" * 100}, "assistant", "[a]"),
-        ({"type": 7}, "assistant", "[item]"),
         ({"type": []}, "assistant", "[item]"),
         ({}, "assistant", "[item]"),
         ({**OUTPUT, "output": 7}, "assistant", "[function_call_output]"),
@@ -154,14 +137,17 @@ def test_any_json_comes_back_equal(given_: list[Item]) -> None:
 
 
 @each("wrong", ["a text", None, {"role": "user", "content": object()}, {"a": (1,)}, {"a": {1: 2}}])
-def test_all_or_none_are_stored(wrong: object) -> None:
+def test_all_or_none_are_stored_and_the_errors_are_those_that_the_sdk_raises(wrong: object) -> None:
     with Memory(":memory:") as memory:
         session = HoldfastSession(memory, "trip")
-        with pytest.raises(InvalidInput):
+        with pytest.raises(TypeError) as caught:
             add(session, said("fine"), cast("Item", wrong))
+        assert isinstance(caught.value, InvalidInput)
         assert items(session) == []
         add(session, said("after"))
         assert items(session) == [said("after")]
+    with pytest.raises(RuntimeError, match="closed"):
+        add(session, said("a"))
 
 
 @each("name", ["", " ", "a\nb", "x" * (MAX_NAME + 1), 7])
@@ -190,38 +176,19 @@ def test_messages_that_others_append_are_no_items(session: HoldfastSession, memo
 # How many
 
 
-def test_a_limit_counts_the_latest(session: HoldfastSession) -> None:
+def test_a_limit_counts_the_latest(session: HoldfastSession, memory: Memory) -> None:
     given_ = [said(f"message {n}") for n in range(600)]  # more than are read at once
     add(session, *given_)
     for limit in (0, 1, 255, 256, 257, 599, 600, 601, None):
         assert items(session, limit) == given_[600 - min(600 if limit is None else limit, 600) :]
-
-
-def test_a_limit_does_not_count_what_was_taken_back(session: HoldfastSession) -> None:
-    add(session, *(said(f"message {n}") for n in range(40)))
-    for _ in range(20):
-        pop(session)
-    assert items(session, 2) == [said("message 18"), said("message 19")]
-
-
-def test_the_settings_say_how_many_where_the_caller_does_not(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", session_settings=SessionSettings(limit=1))
-    add(session, said("a"), said("b"))
-    assert items(session) == [said("b")]
-    assert items(session, 2) == [said("a"), said("b")]
-    session.session_settings = None
-    assert items(session) == [said("a"), said("b")]
-
-
-def test_a_limit_below_zero_is_none_as_in_the_sdk(session: HoldfastSession) -> None:
-    add(session, said("a"), said("b"))
-    assert items(session, -1) == items(session, -(10**30)) == items(session)
-
-
-@pytest.mark.parametrize("limit", ["1", 1.5, True])
-def test_a_limit_is_a_whole_number(session: HoldfastSession, limit: Any) -> None:
-    with pytest.raises(InvalidInput, match="limit"):
-        items(session, limit)
+    settled = HoldfastSession(memory, "trip", session_settings=SessionSettings(limit=1))
+    assert (items(settled), items(settled, 2)) == (given_[-1:], given_[-2:])
+    # As in the SDK.
+    assert items(session, -1) == items(session, -(10**30)) == given_
+    wrong: list[Any] = ["1", 1.5, True]
+    for limit in wrong:
+        with pytest.raises(InvalidInput, match="limit"):
+            items(session, limit)
 
 
 # Taking back and beginning anew
@@ -243,22 +210,17 @@ def test_what_was_taken_back_stays_in_the_log_which_says_so(session: HoldfastSes
 
 
 def test_a_session_that_was_cleared_begins_anew(session: HoldfastSession, memory: Memory) -> None:
+    clear(session)
+    assert memory.chats() == []
     add(session, said("My passport expires in May."))
     clear(session)
+    clear(session)
+    assert memory.chat("trip").stats().messages == 2
     assert items(session) == []
     assert pop(session) is None
     add(session, said("Hello again."))
     assert items(session) == [said("Hello again.")]
     assert memory.recall("When does my passport expire?")[0].text == "My passport expires in May."
-
-
-def test_clearing_an_empty_session_stores_nothing(session: HoldfastSession, memory: Memory) -> None:
-    clear(session)
-    assert memory.chats() == []
-    add(session, said("a"))
-    clear(session)
-    clear(session)
-    assert memory.chat("trip").stats().messages == 2
 
 
 def test_a_session_goes_on_after_its_words_were_erased(session: HoldfastSession, memory: Memory) -> None:
@@ -273,17 +235,6 @@ def test_a_session_goes_on_after_its_words_were_erased(session: HoldfastSession,
     assert items(session) == [said("d"), said("e")]
 
 
-def test_a_session_is_the_same_in_another_memory(session: HoldfastSession, memory: Memory) -> None:
-    add(session, said("a"), said("b"), CALL, said("c"))
-    memory.erase(chat="trip", messages=1)  # so that the numbers of the messages will be others
-    pop(session)
-    with Memory(":memory:") as other:
-        other.chat("trip").append([formats.export(message) for message in memory.chat("trip").history()])
-        copy = HoldfastSession(other, "trip")
-        assert items(copy) == items(session) == [said("b"), CALL]
-        assert pop(copy) == CALL
-
-
 def test_who_has_taken_our_ids_is_told(session: HoldfastSession, memory: Memory) -> None:
     add(session, said("a"))
     (message,) = memory.chat("trip").history()
@@ -291,39 +242,6 @@ def test_who_has_taken_our_ids_is_told(session: HoldfastSession, memory: Memory)
     with pytest.raises(Conflict):
         pop(session)
     assert items(session) == [said("a")]
-
-
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.just("add"), st.integers(0, 3)),
-        st.tuples(st.just("pop"), st.just(0)),
-        st.tuples(st.just("clear"), st.just(0)),
-        st.tuples(st.just("read"), st.integers(0, 4)),
-    ),
-    max_size=20,
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=cases(15, 180))
-@given(steps)
-def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
-    expected: list[Item] = []
-    with Memory(":memory:") as memory:
-        session = HoldfastSession(memory, "trip")
-        for step, number in steps:
-            if step == "add":
-                added = [said(f"item {len(expected) + n}") for n in range(number)]
-                add(session, *added)
-                expected += added
-            elif step == "pop":
-                assert pop(session) == (expected.pop() if expected else None)
-            elif step == "clear":
-                clear(session)
-                expected.clear()
-            else:
-                assert items(session, number) == expected[len(expected) - min(number, len(expected)) :]
-            assert items(session) == expected
 
 
 @pytest.mark.parametrize(("column", "value"), [("raw", "{"), ("meta", "[[[")])
@@ -433,28 +351,11 @@ def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> 
             for limit in (1, 2, 3, None):
                 assert items(session, limit) == (expected if limit is None else expected[-limit:])
         with Memory(":memory:") as other:
-            other.chat("trip").append([formats.export(message) for message in chat.history()])
+            other.chat("trip").append(chat.history())
             copy = HoldfastSession(other, "trip")
             assert items(copy, 2) == expected[-2:]
             assert pop(copy) == (expected[-1] if expected else None)
             assert items(copy) == expected[:-1]
-
-
-# Errors that those who catch the SDK's own catch as well
-
-
-def test_what_is_no_json_is_a_type_error(session: HoldfastSession) -> None:
-    for wrong in ({"role": "user", "content": object()}, "text"):
-        with pytest.raises(TypeError) as caught:
-            add(session, cast("Item", wrong))
-        assert isinstance(caught.value, InvalidInput)
-    assert items(session) == []
-
-
-def test_what_is_closed_is_a_runtime_error(session: HoldfastSession, memory: Memory) -> None:
-    memory.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        add(session, said("a"))
 
 
 # Tools
@@ -475,16 +376,3 @@ def test_the_tools_of_the_memory_are_function_tools(memory: Memory) -> None:
     outputs = [item for item in result.to_input_list() if item.get("type") == "function_call_output"]
     assert "Ada is vegetarian." in str(outputs)
     assert not openai_agents.tools(memory, memory.chat("trip"), allow=["remember"], read_only=True)
-
-
-def test_without_the_sdk_the_error_names_the_extra() -> None:
-    script = """
-import sys
-sys.modules["agents"] = None
-from holdfast import MissingExtra
-try:
-    import holdfast.integrations.openai_agents
-except MissingExtra as error:
-    print(error)
-"""
-    assert "pip install '.[openai-agents]'" in run(script)

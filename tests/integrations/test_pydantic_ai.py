@@ -26,17 +26,15 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     ToolCallPart,
-    ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.models.test import TestModel
 
-from holdfast import InvalidInput, Memory
-from holdfast.chat import Chat
+from holdfast import Chat, InvalidInput, Memory
 from holdfast.integrations.pydantic_ai import Remembering, toolset
+from holdfast.port.texts import estimate_tokens
 from holdfast.prompt.window import TokenBudget
-from holdfast.text.tokens import estimate_tokens
 
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
@@ -97,18 +95,6 @@ def test_history_from_before_the_chat_is_stored(chat: Chat) -> None:
     assert watched.words() == ["user-prompt: I am Ada.", "text: Hello Ada.", "user-prompt: Who am I?"]
 
 
-def test_parallel_calls_stay_with_their_results(chat: Chat) -> None:
-    watched = Watched(look_up)
-    agent = Agent(watched.model, tools=[weather], capabilities=[Remembering(chat)])
-    result = agent.run_sync("The weather?")
-    assert result.output == "sun in Lisbon and sun in Berlin"
-    history = chat.history()
-    assert [call.arguments for call in history[1].calls] == [{"city": "Lisbon"}, {"city": "Berlin"}]
-    assert [message.answers[0] for message in history[2:4]] == [call.id for call in history[1].calls]
-    for shown in watched.shown:
-        check_accepted(shown)
-
-
 def test_what_tools_change_later_is_stored_once_as_it_was_first(chat: Chat) -> None:
     kept: list[list[str]] = []
 
@@ -149,54 +135,50 @@ def test_the_framework_keeps_its_own_history(chat: Chat) -> None:
     assert len(result.new_messages()) == 4
 
 
+def long_weather(chat: Chat, watched: Watched, times: int, budget: int) -> Agent[Any, str]:
+    """Make an agent whose tool answers at length."""
+    agent = Agent(watched.model, capabilities=[Remembering(chat, budget=budget, recall=False)])
+    agent.tool_plain(name="weather")(lambda city: f"sun in {city} " * times)
+    return agent
+
+
+def tokens(watched: Watched) -> int:
+    return sum(estimate_tokens(one.partition(": ")[2]) for one in watched.words())
+
+
+def results(watched: Watched) -> list[str]:
+    return [one.removeprefix("tool-return: ") for one in watched.words() if one.startswith("tool-return: ")]
+
+
 def test_a_long_run_stays_within_the_budget_and_keeps_its_task(chat: Chat) -> None:
     def work(messages: Sequence[ModelMessage], _: AgentInfo) -> ModelResponse:
         return call("Lisbon") if len(watched.shown) <= 12 else say("Done.")
 
-    def long_weather(city: str) -> str:
-        return f"sun in {city} " * 100
-
     watched = Watched(work)
-    agent = Agent(watched.model, tools=[long_weather], capabilities=[Remembering(chat, budget=2_000)])
-    agent.tool_plain(name="weather")(long_weather)
-    agent.run_sync("Ask for the weather, twelve times.")
-    last = watched.shown[-1]
-    check_accepted(last)
-    assert asked(last) == "Ask for the weather, twelve times."
-    assert 2 <= sum(isinstance(part, ToolReturnPart) for message in last for part in message.parts) < 12
-    assert sum(estimate_tokens(one.partition(": ")[2]) for one in watched.words()) <= 2_000
+    long_weather(chat, watched, 100, 2_000).run_sync("Ask for the weather, twelve times.")
+    check_accepted(watched.shown[-1])
+    assert asked(watched.shown[-1]) == "Ask for the weather, twelve times."
+    assert 2 <= len(results(watched)) < 12
+    assert tokens(watched) <= 2_000
     assert len(chat.history()) == 26
 
 
 def test_a_result_that_does_not_fit_is_cut_to_its_beginning_and_end(chat: Chat) -> None:
-    def long_weather(city: str) -> str:
-        return f"sun in {city} " * 5_000
-
     watched = Watched(look_up)
-    agent = Agent(watched.model, capabilities=[Remembering(chat, budget=2_000, recall=False)])
-    agent.tool_plain(name="weather")(long_weather)
-    agent.run_sync("The weather?")
+    long_weather(chat, watched, 5_000, 2_000).run_sync("The weather?")
     assert asked(watched.shown[-1]) == "The weather?"
     check_accepted(watched.shown[-1])
-    results = [one for one in watched.words() if one.startswith("tool-return: ")]
-    assert ["is not shown" in one for one in results] == [True, True]
-    assert sum(estimate_tokens(one.partition(": ")[2]) for one in watched.words()) <= 2_000
+    assert ["is not shown" in one for one in results(watched)] == [True, True]
+    assert tokens(watched) <= 2_000
 
 
 def test_a_large_result_of_an_older_run_is_a_placeholder(chat: Chat) -> None:
-    def long_weather(city: str) -> str:
-        return f"sun in {city} " * 500
-
     watched = Watched(look_up)
-    agent = Agent(watched.model, capabilities=[Remembering(chat, budget=8_000, recall=False)])
-    agent.tool_plain(name="weather")(long_weather)
+    agent = long_weather(chat, watched, 500, 8_000)
     agent.run_sync("The weather?")
-    results = [one for one in watched.words() if one.startswith("tool-return: ")]
-    assert [len(one) for one in results] == [
-        len(f"tool-return: {long_weather(city)}") for city in ("Lisbon", "Berlin")
-    ]
+    assert results(watched) == [f"sun in {city} " * 500 for city in ("Lisbon", "Berlin")]
     agent.run_sync("Thanks.")
-    short = [one for one in watched.words() if one.startswith("tool-return: ")]
+    short = results(watched)
     assert ["monday#3" in short[0], "monday#4" in short[1]] == [True, True]
     assert all(len(one) < 450 for one in short)
     check_accepted(watched.shown[-1])
@@ -238,19 +220,6 @@ def test_what_is_known_stands_after_the_system_prompt_of_the_agent(memory: Memor
     assert {role for role, _ in stored(chat)} == {"user", "assistant"}
 
 
-def test_summaries_stand_for_what_is_older(chat: Chat) -> None:
-    watched = Watched()
-    agent = Agent(watched.model, capabilities=[Remembering(chat, budget=1_000, recall=False)])
-    for number in range(30):
-        agent.run_sync(f"Day {number}: the harbour of Lisbon was quiet, and the boats came in at {number}.")
-    assert chat.compact(full=True, budget=1_000).summaries
-    agent.run_sync("And today?")
-    shown = watched.words()
-    assert shown[0].startswith("user-prompt: <summary ")
-    assert shown[-1] == "user-prompt: And today?"
-    check_accepted(watched.shown[-1])
-
-
 @pytest.mark.slow
 def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> None:
     watched, asked_to_summarise = Watched(), list[str]()
@@ -276,31 +245,27 @@ def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> 
 @pytest.mark.slow
 def test_a_chat_is_not_compacted_unless_asked_for(chat: Chat) -> None:
     for compact, budget in ((False, 200), (True, 100_000)):
-        agent = Agent(
-            Watched().model, capabilities=[Remembering[object](chat, budget=budget, compact=compact)]
-        )
+        remembering = Remembering[object](chat, budget=budget, compact=compact)
+        agent = Agent(Watched().model, capabilities=[remembering])
         for number in range(15):
-            agent.run_sync(
-                f"Day {number}: the harbour of Lisbon was quiet, and the boats came in at {number}."
-            )
+            agent.run_sync(f"Day {number}: the harbour of Lisbon was quiet, and the boats came in.")
         assert chat.window(100_000).summaries == ()
 
 
-def test_a_policy_that_cannot_compact_is_told_before_a_model_is_asked() -> None:
+def test_what_cannot_compact_is_told_before_a_model_is_asked() -> None:
     with Memory(":memory:", policy=TokenBudget()) as memory:
         watched = Watched()
         agent = Agent(watched.model, capabilities=[Remembering(memory.chat("monday"), compact=True)])
         with pytest.raises(InvalidInput, match="how to compact"):
             agent.run_sync("The weather?")
         assert watched.shown == []
+        with pytest.raises(InvalidInput):
+            Remembering[object](memory.chat("monday"), compact=cast("Any", 5))
 
 
-def test_what_is_no_model_cannot_compact(chat: Chat) -> None:
-    with pytest.raises(InvalidInput):
-        Remembering[object](chat, compact=cast("Any", 5))
-
-
-def test_summaries_name_a_tool_that_the_agent_has(memory: Memory, chat: Chat) -> None:
+def test_summaries_stand_for_what_is_older_and_name_a_tool_that_the_agent_has(
+    memory: Memory, chat: Chat
+) -> None:
     for number in range(60):
         chat.append(role="user", content=f"Day {number}: the harbour of Lisbon was quiet at {number}.")
         chat.append(role="assistant", content="I see.")
@@ -310,21 +275,25 @@ def test_summaries_name_a_tool_that_the_agent_has(memory: Memory, chat: Chat) ->
         watched = Watched()
         remembering = Remembering(chat, budget=1_000, recall=False)
         Agent(watched.model, capabilities=[remembering], toolsets=toolsets).run_sync("And today?")
-        hints.append("`expand` with this id" in watched.words()[0])
+        first, *_, last = watched.words()
+        assert (first[:23], last) == ("user-prompt: <summary i", "user-prompt: And today?")
+        hints.append("`expand` with this id" in first)
+        check_accepted(watched.shown[-1])
     assert hints == [False, False, True]
 
 
 # Tools ------------------------------------------------------------------------------------------------------
 
 
-def test_an_agent_uses_the_tools(memory: Memory, chat: Chat) -> None:
+def test_an_agent_uses_the_tools_and_is_told_what_goes_wrong(memory: Memory, chat: Chat) -> None:
     def use(messages: Sequence[ModelMessage], info: AgentInfo) -> ModelResponse:
         assert {"recall", "remember"} <= {tool.name for tool in info.function_tools}
         if results := answered(messages):
             return say(results[0])
         if "remember" in asked(messages):
             return ModelResponse(parts=[ToolCallPart("remember", {"text": "Ada runs the Berlin marathon."})])
-        return ModelResponse(parts=[ToolCallPart("recall", '{"query": "marathon"}')])
+        right = "Which" in asked(messages)
+        return ModelResponse(parts=[ToolCallPart("recall", '{"query": "marathon"}' if right else {"of": 1})])
 
     agent = Agent(
         Watched(use).model, toolsets=[toolset(memory.tools(chat))], capabilities=[Remembering(chat)]
@@ -332,16 +301,7 @@ def test_an_agent_uses_the_tools(memory: Memory, chat: Chat) -> None:
     agent.run_sync("Please remember my race.")
     assert [record.text for record in memory.records()] == ["Ada runs the Berlin marathon."]
     assert "Ada runs the Berlin marathon." in agent.run_sync("Which race?").output
-
-
-def test_what_goes_wrong_in_a_tool_is_a_result(memory: Memory, chat: Chat) -> None:
-    def use(messages: Sequence[ModelMessage], _: AgentInfo) -> ModelResponse:
-        if results := answered(messages):
-            return say(results[0])
-        return ModelResponse(parts=[ToolCallPart("recall", {"nonsense": 1})])
-
-    agent = Agent(Watched(use).model, toolsets=[toolset(memory.tools(chat))])
-    assert '"error"' in agent.run_sync("Which race?").output
+    assert '"error"' in agent.run_sync("Wrong.").output
 
 
 def test_the_test_model_calls_every_tool(memory: Memory, chat: Chat) -> None:

@@ -41,7 +41,6 @@ from pydantic_ai.usage import RequestUsage
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.integrations.pydantic_messages import EMPTY, to_messages, to_model_messages
-from programs import run
 from tables import each
 
 texts = st.text(max_size=8) | st.sampled_from(["a\ud800b", "\x00", " ", "\udcff"])  # whatever models write
@@ -100,11 +99,6 @@ responses = st.builds(
     run_id=st.none() | names,
 )
 histories = st.lists(requests | responses, max_size=4)
-
-
-@given(histories)
-def test_messages_come_back_as_they_were(messages: list[ModelMessage]) -> None:
-    assert to_model_messages(to_messages(messages)) == messages
 
 
 @given(histories)
@@ -226,16 +220,3 @@ def _forged(part: ModelRequestPart) -> dict[str, object]:
 def test_a_payload_that_says_something_else_is_not_believed(raw: dict[str, object]) -> None:
     (found,) = to_model_messages([Message("user", "Hello", raw=raw)])
     assert [_plain(part) for part in found.parts] == [("user-prompt", "Hello")]
-
-
-def test_without_pydantic_ai_the_error_names_the_extra() -> None:
-    script = """
-import sys
-sys.modules["pydantic_ai"] = None
-from holdfast import MissingExtra
-try:
-    import holdfast.integrations.pydantic_ai
-except MissingExtra as error:
-    print(error)
-"""
-    assert "pip install '.[pydantic-ai]'" in run(script)

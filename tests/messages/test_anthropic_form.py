@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, cast
+from uuid import uuid4
 
-import pytest
 from anthropic.types import MessageParam
 from anthropic.types.content_block_param import ContentBlockParam
 from anthropic.types.tool_result_block_param import Content
@@ -16,12 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from holdfast import InvalidInput, Memory, Message
-from holdfast.messages.formats import parse
-from holdfast.prompt.build import PromptOptions, build
-from holdfast.prompt.selector import selector
-from holdfast.prompt.window import TokenBudget
-from holdfast.types import ChatStats, Hit, Prompt, Why
+from holdfast import Memory, Message
+from holdfast.port.formats import parse
+from tables import each
 from window_logs import LOGS
 
 Turns = Sequence[Mapping[str, Any]]  # as a model's API has them
@@ -53,10 +48,9 @@ def result(call: str = "toolu_1", **fields: Any) -> dict[str, object]:
 
 
 def turns(memory: Memory, *payloads: object, images: str = "keep") -> Turns:
-    """Give the turns of a prompt of a chat, which the SDK takes."""
-    chat = memory.chat("monday")
-    for one in payloads:
-        chat.append(cast("Mapping[str, object]", one))
+    """Give the turns of a prompt of a fresh chat, which the SDK takes."""
+    chat = memory.chat(uuid4().hex)
+    chat.append([cast("Mapping[str, object]", one) for one in payloads])
     prompt = chat.prompt(50_000, format="anthropic", images=images)  # type: ignore[arg-type]  # allowed - a test passes either
     assert prompt.tokens == {**chat.prompt(50_000, images=images).tokens, "unchanged": 0}  # type: ignore[arg-type]  # as above
     check(prompt.messages)
@@ -124,39 +118,28 @@ def dressed(message: Message, form: int) -> Message:
             else [*calls, said, {"type": "redacted_thinking", "data": "E"}]
         )
         parts = [THOUGHT] if form == 3 and not calls else parts
-    made = parse({"role": "user" if message.answers else message.role, "content": parts})
-    return replace(made, seq=message.seq, tokens=message.tokens, answers=message.answers)
+    return parse({"role": "user" if message.answers else message.role, "content": parts})
 
 
-def made(log: list[Message], budget: int = 8_000, *, images: bool = True, hits: Sequence[Hit] = ()) -> Prompt:
-    tokens = sum(message.tokens for message in log)
-    select = selector(TokenBudget(budget, 1), reversed(log), ChatStats(len(log), tokens, tokens))
-    options = PromptOptions(images="keep" if images else "placeholder", format="anthropic")
-    return build(select, hits, chat="here", budget=budget, options=options)
-
-
-@given(LOGS, st.lists(st.integers(0, 3), min_size=24, max_size=24), st.integers(0, 800), st.booleans())
+@given(
+    LOGS,
+    st.lists(st.integers(0, 3), min_size=24, max_size=24),
+    st.sampled_from([0, 100, 1_000, 4_000, 16_000]),
+    st.booleans(),
+)
 def test_every_window_is_accepted(log: list[Message], forms: list[int], budget: int, images: bool) -> None:
-    said = Hit(
-        "message",
-        "said",
-        0.5,
-        id="",
-        chat="there",
-        seq=7,
-        role="user",
-        name=None,
-        at=datetime(2026, 5, 8, tzinfo=UTC),
-        why=Why({}),
-    )
-    log = [dressed(message, form) for message, form in zip(log, forms, strict=False)]
-    for hits in ((), (said,)):
-        prompt = made(log, budget, images=images, hits=hits)
-        check(prompt.messages)
-        told = [one for one in prompt.window.messages if one.role == "system"]
-        assert prompt.system == "\n\n".join(one.content for one in told)
-        kept = {block["id"] for block in blocks(prompt.messages) if block["type"] == "tool_use"}
-        assert len(kept) == sum(len(one.calls) for one in prompt.window.messages)
+    with Memory(":memory:", user="ada") as memory:
+        memory.chat("there").append(role="user", content="Look, all is well.")
+        chat = memory.chat("here")
+        chat.append([dressed(message, form) for message, form in zip(log, forms, strict=False)])
+        for query in (None, "look well"):
+            shown = "keep" if images else "placeholder"
+            prompt = chat.prompt(budget, query, format="anthropic", images=shown)  # type: ignore[arg-type]  # one of the two
+            check(prompt.messages)
+            told = [one for one in prompt.window.messages if one.role == "system"]
+            assert prompt.system == "\n\n".join(one.content for one in told)
+            kept = {block["id"] for block in blocks(prompt.messages) if block["type"] == "tool_use"}
+            assert len(kept) == sum(len(one.calls) for one in prompt.window.messages)
 
 
 # What came in -----------------------------------------------------------------------------------------------
@@ -171,7 +154,7 @@ def test_blocks_of_its_own_form_go_out_as_they_came_in(memory: Memory) -> None:
     assert turns(memory, *sent) == sent
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "written"),
     [
         (DATA_URL, OWN),
@@ -192,7 +175,7 @@ def test_what_came_in_another_form_is_converted(memory: Memory, part: object, wr
     assert turns(memory, user(LOOK, part)) == [user(LOOK, written)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "placeholder"),
     [
         ({"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}, "[file: wav]"),
@@ -210,8 +193,8 @@ def test_what_it_takes_from_nobody_stays_a_placeholder(
     assert turns(memory, user(LOOK, part)) == [user(LOOK, {"type": "text", "text": placeholder})]
 
 
-@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
-@pytest.mark.parametrize(
+@each("role", ["user", "assistant", "tool"])
+@each(
     "part",
     [
         {"type": [], "text": "x"},
@@ -237,61 +220,84 @@ def test_models_that_read_text_only_get_placeholders(memory: Memory) -> None:
     assert last["content"] == [result(content=[{"type": "text", "text": "[image: image/png]"}])]
 
 
-def test_calls_and_results_of_openai_become_blocks(memory: Memory) -> None:
+def asked(**arguments: str) -> dict[str, object]:
     calls = [
-        {"id": one, "type": "function", "function": {"name": "see", "arguments": arguments}}
-        for one, arguments in (("a", '{"x": 1}'), ("b", "not JSON"))
+        {"id": one, "type": "function", "function": {"name": "see", "arguments": text}}
+        for one, text in arguments.items()
     ]
-    asked = {"role": "assistant", "content": "", "tool_calls": calls}
-    answers = [
-        {"role": "tool", "tool_call_id": one, "content": said} for one, said in (("b", "two"), ("a", ""))
-    ]
-    _, call, last = turns(memory, user(LOOK), asked, *answers, {"role": "user", "content": "and?"})
-    assert [one["input"] for one in call["content"]] == [{"x": 1}, {"arguments": "not JSON"}]
-    assert last["content"] == [result("b", content="two"), result("a"), {"type": "text", "text": "and?"}]
+    return {"role": "assistant", "content": "", "tool_calls": calls}
 
 
-def test_a_result_of_many_calls_keeps_each_with_its_own_and_the_words_behind(memory: Memory) -> None:
-    other = {**SEE, "id": "toolu_2"}
-    both = [result(content="one"), LOOK, result("toolu_2", content=[DATA_URL], is_error=True)]
-    *_, last = turns(memory, user(LOOK), model(SEE, other), user(*both))
-    failed = result("toolu_2", content=[{"type": "text", "text": "[image: unnamed]"}], is_error=True)
-    assert last["content"] == [result(content="one"), failed, LOOK]
+def told(call: str, said: str) -> dict[str, object]:
+    return {"role": "tool", "tool_call_id": call, "content": said}
 
 
-def test_reasoning_is_sent_back_in_the_turn_that_goes_on_only(memory: Memory) -> None:
-    unsigned = {"type": "thinking", "thinking": "Hm."}
-    running = (user(LOOK), model(THOUGHT, unsigned, SEE), user(result(content="a cat")))
-    assert turns(memory, *running)[1] == model(THOUGHT, SEE)
-    assert turns(memory, model(THOUGHT, LOOK), user(LOOK))[1::2] == [model(SEE), model(LOOK)]
+UNNAMED = {"type": "text", "text": "[image: unnamed]"}
+UNSIGNED = {"type": "thinking", "thinking": "Hm."}
+TIMED_OUT = {"type": "text", "text": "timed out"}
+ODD = {**SEE, "id": "see.it", "name": "the eye"}
+RESULTS = [result(content="one"), LOOK, result("toolu_2", content=[DATA_URL], is_error=True)]
+WRITTEN: list[tuple[list[object], list[object]]] = [
+    # Calls and results of OpenAI become blocks.
+    (
+        [asked(a='{"x": 1}', b="not JSON"), told("b", "two"), told("a", ""), user(LOOK)],
+        [
+            model(
+                {"type": "tool_use", "id": "a", "name": "see", "input": {"x": 1}},
+                {"type": "tool_use", "id": "b", "name": "see", "input": {"arguments": "not JSON"}},
+            ),
+            user(result("b", content="two"), result("a"), LOOK),
+        ],
+    ),
+    # A result of many calls keeps each with its own, and the words behind.
+    (
+        [model(SEE, {**SEE, "id": "toolu_2"}), user(*RESULTS)],
+        [user(result(content="one"), result("toolu_2", content=[UNNAMED], is_error=True), LOOK)],
+    ),
+    # Reasoning is sent back in the turn that goes on only, and begins it.
+    (
+        [model(THOUGHT, UNSIGNED, SEE), user(result(content="a cat"))],
+        [model(THOUGHT, SEE), user(result(content="a cat"))],
+    ),
+    (
+        [model(THOUGHT, SEE), user(result(content="a cat")), model(THOUGHT, LOOK), user(LOOK)],
+        [model(SEE), user(result(content="a cat")), model(LOOK), user(LOOK)],
+    ),
+    (
+        [model(THOUGHT), model(SEE), user(result(content="a cat"))],
+        [model(THOUGHT, SEE), user(result(content="a cat"))],
+    ),
+    # Ids that the API refuses are changed with their results.
+    (
+        [model(ODD), user(result("see.it", content="a")), model(ODD), user(result("see.it", content="b"))],
+        [
+            model({**SEE, "id": "see_it", "name": "the_eye"}),
+            user(result("see_it", content="a")),
+            model({**SEE, "id": "see_it_2", "name": "the_eye"}),
+            user(result("see_it_2", content="b")),
+        ],
+    ),
+    # A call that is there twice is answered twice: the chat must not be refused for ever.
+    (
+        [model(SEE, SEE), user(result(content="a cat")), user(result(content=[LOOK]))],
+        [
+            model(SEE, {**SEE, "id": "toolu_1_2"}),
+            user(result(content="a cat"), result("toolu_1_2", content=[LOOK])),
+        ],
+    ),
+    # Results of one call are joined, and are an error if all are.
+    (
+        [model(SEE), user(result(content="timed out", is_error=True)), user(result(content=[OWN]))],
+        [user(result(content=[TIMED_OUT, OWN]))],
+    ),
+]
 
 
-def test_reasoning_that_came_as_a_message_of_its_own_begins_its_turn(memory: Memory) -> None:
-    sent = (user(LOOK), model(THOUGHT), model(SEE), user(result(content="a cat")))
-    assert turns(memory, *sent)[1] == model(THOUGHT, SEE)
-
-
-def test_ids_that_the_api_refuses_are_changed_with_their_results(memory: Memory) -> None:
-    used = [user(LOOK)]
-    for _ in range(2):
-        used += [model({**SEE, "id": "see.it", "name": "the eye"}), user(result("see.it", content="a cat"))]
-    messages = turns(memory, *used)
-    calls = [one for one in blocks(messages) if one["type"] == "tool_use"]
-    assert [(one["id"], one["name"]) for one in calls] == [("see_it", "the_eye"), ("see_it_2", "the_eye")]
-
-
-def test_a_call_that_is_there_twice_is_answered_twice(memory: Memory) -> None:
-    """Models that do it are rare, but the chat must not be refused for ever."""
-    sent = (model(SEE, SEE), user(result(content="a cat")), user(result(content=[LOOK])))
-    *_, call, last = turns(memory, user(LOOK), *sent)
-    assert [one["id"] for one in call["content"]] == ["toolu_1", "toolu_1_2"]
-    assert last["content"] == [result(content="a cat"), result("toolu_1_2", content=[LOOK])]
-
-
-def test_results_of_one_call_are_joined_and_are_an_error_if_all_are(memory: Memory) -> None:
-    failed = result(content="timed out", is_error=True)
-    *_, last = turns(memory, user(LOOK), model(SEE), user(failed), user(result(content=[OWN])))
-    assert last["content"] == [result(content=[{"type": "text", "text": "timed out"}, OWN])]
+@each(("sent", "written"), WRITTEN)
+def test_what_was_sent_is_written_as_the_api_takes_it(
+    memory: Memory, sent: list[object], written: list[object]
+) -> None:
+    assert list(turns(memory, user(LOOK), *sent)[-len(written) :]) == written
 
 
 def test_only_the_newest_marks_for_the_cache_stay(memory: Memory) -> None:
@@ -325,8 +331,3 @@ def test_what_was_recalled_and_the_account_are_the_same_in_both_forms(memory: Me
     chat.append({"role": "assistant", "content": "Miez."})
     again = chat.prompt(format="anthropic").tokens
     assert again["unchanged"] > again["window"] / 2
-
-
-def test_an_unknown_format_is_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="`format` is 'gemini'"):
-        memory.chat("monday").prompt(format="gemini")  # type: ignore[arg-type]  # allowed - the mistake that is tested

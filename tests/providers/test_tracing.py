@@ -6,15 +6,15 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import pytest
 import tracing_watch
 from opentelemetry.trace import SpanKind, StatusCode
-from tracing_watch import Core, Watched, attributes
+from tracing_watch import Core, Plain, Watched, attributes
 
 from fake_provider import FakeProvider
-from holdfast import InvalidInput, Memory
+from holdfast import Closed, InvalidInput, Memory, Message
 from holdfast.contract import METHODS, Provider, capabilities
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import unwrap
@@ -32,12 +32,12 @@ def test_it_can_do_what_the_provider_can_do(make: Callable[[], Provider], watche
     provider.close()
 
 
-@pytest.mark.parametrize("name", sorted({name for methods in METHODS.values() for name in methods.provider}))
-def test_a_method_that_was_taken_back_stays_away(name: str, watched: Watched) -> None:
-    provider = type("Without", (NullMemory,), {name: None})()
-    wrapped = watched.watch(provider)
-    assert capabilities(wrapped) == capabilities(provider) != capabilities(NullMemory())
-    assert getattr(wrapped, name) is None
+def test_a_method_that_was_taken_back_stays_away(watched: Watched) -> None:
+    for name in {name for methods in METHODS.values() for name in methods.provider}:
+        provider = type("Without", (NullMemory,), {name: None})()
+        wrapped = watched.watch(provider)
+        assert capabilities(wrapped) == capabilities(provider) != capabilities(NullMemory()), name
+        assert getattr(wrapped, name) is None
 
 
 @pytest.mark.slow
@@ -60,14 +60,16 @@ def test_what_the_provider_has_not_the_wrapper_has_not(watched: Watched) -> None
 
 
 def test_attributes_are_those_of_the_provider(watched: Watched, real: Memory) -> None:
-    wrapped = watched.watch(real)
+    wrapped, core = watched.watch(real), Core()
     assert (wrapped.name, wrapped.scope) == (real.name, real.scope)
     assert wrapped.scratchpad == real.scratchpad
     assert repr(wrapped) == f"traced({real!r})"
     assert dir(wrapped) == dir(real)
     assert wrapped.recall.__doc__ == Memory.recall.__doc__
-    assert watched.watch(Core())._secret == "mine"
     assert unwrap(copy.copy(wrapped)) is real
+    other = watched.watch(core)
+    other.closed = True
+    assert (core.closed, other.closed, other._secret) == (True, True, "mine")
 
 
 def test_results_are_the_same(watched: Watched, real: Memory) -> None:
@@ -83,28 +85,6 @@ def test_results_are_the_same(watched: Watched, real: Memory) -> None:
     assert real.chat("a") == chat
 
 
-def test_attributes_are_set_on_the_provider(watched: Watched) -> None:
-    provider = Core()
-    wrapped = watched.watch(provider)
-    wrapped.closed = True
-    assert provider.closed
-    assert wrapped.closed
-
-
-def test_what_can_be_called_beside_other_things_stays_what_it_is(watched: Watched) -> None:
-    class Client:
-        def __call__(self, text: str) -> str:
-            return text
-
-        def url(self) -> str:
-            return "https://example.org"
-
-    class Remote(Core):
-        client = Client()
-
-    assert watched.watch(Remote()).client.url() == "https://example.org"
-
-
 def test_odd_providers_can_do_what_they_can(watched: Watched) -> None:
     class Passing:
         def __init__(self) -> None:
@@ -112,6 +92,25 @@ def test_odd_providers_can_do_what_they_can(watched: Watched) -> None:
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.inner, name)
+
+    class Client:
+        def __call__(self, text: str) -> str:
+            return text
+
+        def url(self) -> str:
+            return "https://example.org"
+
+    class Runner(Plain):
+        def run(self, text: str) -> str:
+            return text.upper()
+
+    class Running(Core):
+        """Its names of ours mean something else."""
+
+        client, aio, tools = Client(), "awaited", ("hammer",)
+
+        def chat(self, id: str, /) -> Runner:
+            return Runner(id)
 
     class Fixed(MinimalProvider):
         __slots__ = ()
@@ -124,22 +123,20 @@ def test_odd_providers_can_do_what_they_can(watched: Watched) -> None:
         def work(self) -> Callable[[], int]:
             return lambda: 1
 
-    passing, fixed = watched.watch(Passing()), watched.watch(Fixed())
+    passing, fixed, running = watched.watch(Passing()), watched.watch(Fixed()), watched.watch(Running())
     assert capabilities(passing) == capabilities(FakeProvider())
     assert capabilities(fixed) == capabilities(Fixed()) == {"recall"}
     assert (passing.recall("Berlin"), fixed.recall("Berlin"), fixed.work()) == ([], ["Berlin"], 1)
-    assert watched.told() == ["recall", "recall", "work"]
+    assert (running.client.url(), running.aio, running.tools) == (
+        "https://example.org",
+        "awaited",
+        ("hammer",),
+    )
+    assert type(running.chat("a").run("hello")) is str
+    assert watched.told() == ["recall", "recall", "work", "run"]
 
 
-def test_leaving_the_block_closes_the_provider(watched: Watched) -> None:
-    with watched.watch(Memory(":memory:")) as wrapped:
-        wrapped.chat("a").append(role="user", content="Berlin")
-    with pytest.raises(Exception, match="closed"):
-        wrapped.chats()
-    assert watched.names() == ["holdfast.append", "holdfast.chats"]
-
-
-def test_a_provider_may_be_entered_in_both_ways(watched: Watched) -> None:
+def test_a_provider_is_entered_and_closed_by_its_block(watched: Watched) -> None:
     class Entered(Core):
         def __enter__(self) -> str:
             return "a connection"
@@ -147,23 +144,24 @@ def test_a_provider_may_be_entered_in_both_ways(watched: Watched) -> None:
         def __exit__(self, *_: object) -> None:
             self.close()
 
-        async def __aenter__(self) -> Self:
-            return self
-
-        async def __aexit__(self, *_: object) -> None:
-            self.close()
-
     provider = Entered()
-    wrapped = watched.watch(provider)
-    with wrapped as entered:
+    with watched.watch(provider) as entered:
         assert entered == "a connection"
     assert provider.closed
+    with watched.watch(Memory(":memory:")) as wrapped:
+        wrapped.chat("a").append(role="user", content="Berlin")
+    with pytest.raises(Closed):
+        wrapped.chats()
 
     async def use() -> None:
-        async with wrapped as awaited:
-            assert awaited is wrapped
+        memory = watched.watch(Memory(":memory:"))
+        async with memory.aio as awaited:
+            assert await awaited.version() == 0
+        with pytest.raises(Closed):
+            await awaited.version()
 
     asyncio.run(use())
+    assert watched.told() == ["append", "chats", "version", "version"]
 
 
 # Unwrapping
@@ -225,6 +223,10 @@ def test_what_has_no_name_there_has_one_of_ours(watched: Watched, real: Memory) 
     found = attributes(watched.span())
     assert "gen_ai.operation.name" not in found
     assert (found["holdfast.chat"], found["holdfast.count.messages"]) == ("a", 1)
+    watched.watch(Core()).chat("a").append([Message("user", "Berlin")])
+    event = watched.events[-1]
+    assert (event.provider, event.store, event.agent, event.chat) == ("core", "", "", "a")
+    assert "gen_ai.memory.store.id" not in attributes(watched.span())
 
 
 def test_an_error_goes_through_and_is_marked(watched: Watched, real: Memory) -> None:
@@ -296,7 +298,9 @@ def use_words(memory: Memory) -> None:
         memory.get("zebra\0")
 
 
-def test_what_cannot_be_encoded_is_told_in_another_way(watched: Watched, real: Memory) -> None:
+def test_what_cannot_be_encoded_is_told_in_another_way_and_long_texts_are_cut(
+    watched: Watched, real: Memory
+) -> None:
     wrapped = watched.watch(real, content=True)
     wrapped.recall("zebra \ud800")
     with pytest.raises(InvalidInput):
@@ -304,8 +308,5 @@ def test_what_cannot_be_encoded_is_told_in_another_way(watched: Watched, real: M
     told = repr(watched.events) + "".join(span.to_json() for span in watched.spans)
     assert told.encode("utf-8")
     assert len(watched.events[-1].chat) <= 512
-
-
-def test_long_texts_are_cut(watched: Watched, real: Memory) -> None:
-    watched.watch(real, content=True).chat("a").append(role="user", content="word " * 1_000)
+    wrapped.chat("a").append(role="user", content="word " * 1_000)
     assert [len(text) for text in watched.events[-1].texts] == [300]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tracing_watch
 from opentelemetry.trace import get_current_span
-from tracing_watch import Core, Plain, Watched, attributes
+from tracing_watch import Watched, attributes
 
 from holdfast import InvalidInput, Memory, Message, MissingExtra
 from holdfast.providers.tracing import Operation, traced
@@ -96,31 +96,30 @@ def test_a_callback_is_called_within_the_span(watched: Watched, real: Memory) ->
     assert seen == [True]
 
 
-@pytest.mark.parametrize("callback", ["print", 3])
-def test_what_cannot_be_called_is_an_error(callback: Any, real: Memory) -> None:
-    with pytest.raises(InvalidInput, match="cannot be called"):
-        traced(real, on_event=callback)
-
-
-def test_an_asynchronous_callback_is_an_error(real: Memory) -> None:
+def test_what_cannot_be_called_is_an_error(real: Memory) -> None:
     async def hear(_: Operation) -> None: ...
 
-    with pytest.raises(InvalidInput, match="cannot be called"):
-        traced(real, on_event=hear)
+    wrong: list[Any] = ["print", 3, hear]
+    for callback in wrong:
+        with pytest.raises(InvalidInput, match="cannot be called"):
+            traced(real, on_event=callback)
 
 
 # Without OpenTelemetry
 
 
-@pytest.fixture
-def without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_opentelemetry_there_are_events_and_no_spans(
+    real: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)  # so that importing it fails
-
-
-@pytest.mark.usefixtures("without_opentelemetry")
-def test_without_opentelemetry_and_a_callback_there_is_nothing_to_tell(real: Memory) -> None:
     with pytest.raises(MissingExtra, match=r"\[otel\]"):
         traced(real)
+    events: list[Operation] = []
+    wrapped = traced(real, on_event=events.append)
+    wrapped.recall("Berlin")
+    with pytest.raises(InvalidInput):
+        wrapped.recall("?")
+    assert [(event.name, event.error != "") for event in events] == [("recall", False), ("recall", True)]
 
 
 def test_opentelemetry_is_imported_by_those_who_want_spans() -> None:
@@ -132,16 +131,6 @@ def test_opentelemetry_is_imported_by_those_who_want_spans() -> None:
     heavy = {"opentelemetry", "numpy", "asyncio"}
     assert heavy.isdisjoint(json.loads(run(f"import holdfast.providers.tracing; {loaded}")))
     assert "opentelemetry" in json.loads(run(f"{use}; {loaded}"))
-
-
-@pytest.mark.usefixtures("without_opentelemetry")
-def test_events_need_no_opentelemetry(real: Memory) -> None:
-    events: list[Operation] = []
-    wrapped = traced(real, on_event=events.append)
-    wrapped.recall("Berlin")
-    with pytest.raises(InvalidInput):
-        wrapped.recall("?")
-    assert [(event.name, event.error != "") for event in events] == [("recall", False), ("recall", True)]
 
 
 def test_without_a_tracer_of_ones_own_that_of_the_process_is_used(real: Memory) -> None:
@@ -176,19 +165,15 @@ def test_what_an_agent_does_with_its_tools_is_told(watched: Watched, real: Memor
     wrapped = watched.watch(watched.watch(real))
     (recall,) = wrapped.tools(wrapped.chat("a"), allow=["recall"])
     assert recall({"query": "Berlin"}).ok
-    assert watched.told().count("recall") == 2
-    assert {event.provider for event in watched.events} == {"holdfast"}
 
-
-def test_what_an_agent_does_with_awaited_tools_is_told(watched: Watched, real: Memory) -> None:
     async def use() -> None:
-        memory = watched.watch(watched.watch(real)).aio
-        (remember,) = memory.tools(memory.chat("a"), allow=["remember"])
+        (remember,) = wrapped.aio.tools(wrapped.aio.chat("a"), allow=["remember"])
         assert (await remember({"text": "Runs in Berlin"})).ok
 
     asyncio.run(use())
     assert [record.chat for record in real.records()] == ["a"]
-    assert watched.told().count("remember") == 2
+    assert (watched.told().count("recall"), watched.told().count("remember")) == (2, 2)
+    assert {event.provider for event in watched.events} == {"holdfast"}
 
 
 def test_opening_tells_nothing(watched: Watched, real: Memory) -> None:
@@ -197,33 +182,6 @@ def test_opening_tells_nothing(watched: Watched, real: Memory) -> None:
     off = wrapped.on("learned", print)
     off()
     assert watched.events == []
-
-
-def test_a_provider_without_scopes_has_no_store(watched: Watched) -> None:
-    chat = watched.watch(Core()).chat("a")
-    chat.append([Message("user", "Berlin")])
-    event = watched.events[-1]
-    assert (event.provider, event.store, event.agent, event.chat) == ("core", "", "", "a")
-    assert "gen_ai.memory.store.id" not in attributes(watched.span())
-
-
-def test_what_has_the_name_of_ours_may_mean_something_else(watched: Watched) -> None:
-    class Runner(Plain):
-        def run(self, text: str) -> str:
-            return text.upper()
-
-    class Running(Core):
-        aio = "awaited"
-        tools = ("hammer",)
-
-        def chat(self, id: str, /) -> Runner:
-            return Runner(id)
-
-    wrapped = watched.watch(Running())
-    assert (wrapped.aio, wrapped.tools) == ("awaited", ("hammer",))
-    chat: Any = wrapped.chat("a")
-    assert type(chat.run("hello")) is str
-    assert watched.told() == ["run"]
 
 
 def test_what_is_awaited_is_traced(watched: Watched, real: Memory) -> None:
@@ -244,16 +202,6 @@ def test_what_is_awaited_is_traced(watched: Watched, real: Memory) -> None:
     assert len(watched.spans) == len(watched.events)
     assert watched.events[4].error
     assert all(span.parent is None for span in watched.spans)
-
-
-def test_an_awaited_memory_is_closed_by_its_block(watched: Watched) -> None:
-    async def use() -> None:
-        async with watched.watch(Memory(":memory:")).aio as memory:
-            assert await memory.version() == 0
-        with pytest.raises(Exception, match="closed"):
-            await memory.version()
-
-    asyncio.run(use())
 
 
 def test_spans_of_tasks_do_not_mix(watched: Watched, real: Memory) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from holdfast import Memory, Message, ToolCall
+from holdfast import Erasure, Memory, Message, ToolCall, Unavailable
 from holdfast_cli.formats.export import export_chats
 from stored_texts import erasures_of, whole
 
@@ -147,6 +147,16 @@ def stored(location: str) -> bytes:
     return b"".join(
         value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
     )
+
+
+def unavailable(match: str, erase: Callable[[], object]) -> Erasure:
+    """Return the receipt of an erasure that could not be finished."""
+    with pytest.raises(Unavailable, match=match) as raised:
+        erase()
+    receipt = raised.value.receipt
+    assert isinstance(receipt, Erasure)
+    assert receipt.key
+    return receipt
 
 
 @pytest.fixture

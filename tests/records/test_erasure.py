@@ -3,103 +3,51 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import erasures
 import pytest
-from erasures import Marks, fill, learn, readable, say, stored
+from erasures import Marks, learn, readable, say, stored
 
-from holdfast import Denied, Erasure, InvalidInput, Memory, Message, Scope, Writer
+from holdfast import InvalidInput, Memory, Message
 from stored_texts import erasures_of
 
 ada = erasures.ada
 
-# The words are gone
 
-ERASE: dict[str, Callable[[Memory, str], Erasure]] = {
-    "chat": lambda memory, record: memory.erase(chat="secret"),
-    "user": lambda memory, record: memory.scoped(user="admin").erase(user="ada"),
-}
+def check_gone(memory: Memory, location: str, mark: Marks) -> None:
+    assert mark.left_in(readable(memory, mark)) == mark.left_in(stored(location)) == []
+    assert memory.verify().problems == ()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("erase", ERASE.values(), ids=ERASE.keys())
-def test_the_words_of_a_chat_are_in_no_read_and_in_no_byte(
-    ada: Memory, shared_location: str, erase: Callable[[Memory, str], Erasure]
+FIRST = "content title name".split()  # what only the first message has
+LAST = ["raw"]
+
+
+@pytest.mark.parametrize(
+    "messages", [None, *(pytest.param(some, marks=pytest.mark.slow) for some in ((1, 4), (1, 3), 1))]
+)
+def test_the_words_of_a_record_go_in_all_its_versions_also_with_its_messages(
+    ada: Memory, shared_location: str, messages: int | tuple[int, int] | None
 ) -> None:
-    mark = Marks("a")
-    record = fill(ada, "secret", mark)
-    ada.chat("other").append(role="user", content="stays")
-    unread = set(mark.words) - set(mark.left_in(readable(ada, mark)))
-    assert unread == {"run tag", "run pad", "run pad value"}, "of all others some read gives the words"
-    erase(ada, record)
-    assert mark.left_in(readable(ada, mark)) == []
-    assert mark.left_in(stored(shared_location)) == []
-    assert ada.verify().problems == ()
-    again = ada.chat("secret")
-    run = again.run("going on")
-    assert (again.history(), again.notes(), run.notes(), list(again.scratchpad), list(run.scratchpad)) == (
-        [],
-        [],
-        [],
-        [],
-        [],
-    )
-
-
-@pytest.mark.slow
-def test_the_words_of_a_chat_are_gone_from_memory_too(memory: Memory) -> None:
-    mark = Marks("m")
-    fill(memory, "secret", mark)
-    memory.erase(chat="secret")
-    assert mark.left_in(readable(memory, mark)) == []
-    assert memory.verify().ok
-
-
-def test_the_words_of_a_record_go_in_all_its_versions(ada: Memory, shared_location: str) -> None:
-    mark, kept = Marks("r"), Marks("k")
-    ada.chat("secret").append(role="user", content=kept("message"))
-    record = learn(ada, "secret", mark)
-    ada.chat("secret").prompt()
-    ada.erase(record=record)
-    assert mark.left_in(readable(ada, mark)) == []
-    assert mark.left_in(stored(shared_location)) == []
-    assert kept.left_in(readable(ada, kept)) == ["message"]
-    assert ada.verify().problems == ()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("messages", [(1, 4), (1, 3), 1])
-def test_the_words_of_messages_go_and_what_was_learned_in_them(
-    ada: Memory, shared_location: str, messages: int | tuple[int, int]
-) -> None:
-    mark, kept = Marks("s"), Marks("k")
-    say(ada, "secret", mark)
-    record = learn(ada, "secret", mark)
+    said, learned, kept = Marks("s"), Marks("l"), Marks("k")
+    say(ada, "secret", said)
+    record = learn(ada, "secret", learned)
     ada.chat("secret").append(role="user", content=kept("later message"))
     ada.chat("secret").remember(kept("learned later"), "finding", messages=5)
     ada.chat("secret").scratchpad["kept"] = kept("pad")
     ada.chat("secret").prompt()
-    ada.erase(chat="secret", messages=messages)
+    what: dict[str, Any] = {"chat": "secret", "messages": messages} if messages else {"record": record}
+    ada.erase(**what)
     assert ada.get(record) is None
-    of_others = {
-        (1, 4): set[str](),
-        (1, 3): {"raw"},
-        1: {
-            "raw",
-            "answer",
-            "call id",
-            "tool",
-            "argument",
-            "value",
-            "message id",
-            "result",
-            "meta key",
-            "meta",
-        },
+    left = {
+        None: [*said.words],
+        (1, 4): [],
+        (1, 3): LAST,
+        1: [place for place in said.words if place not in FIRST],
     }[messages]
-    assert set(mark.left_in(readable(ada, mark))) == set(mark.left_in(stored(shared_location))) == of_others
+    for text in (readable(ada, said), stored(shared_location)):
+        assert (said.left_in(text), learned.left_in(text)) == (left, [])
     assert kept.left_in(readable(ada, kept)) == ["later message", "learned later", "pad"]
     assert ada.verify().problems == ()
 
@@ -113,58 +61,29 @@ def test_a_text_that_was_released_in_the_place_of_another_goes_with_it(
     ada.remember("Ada, 36", "profile", by="user")
     released = ada.quarantine.release(held.id)
     ada.erase(record=released.id)
-    assert mark.left_in(readable(ada, mark)) == []
-    assert mark.left_in(stored(shared_location)) == []
-
-
-def test_a_title_that_was_the_beginning_of_an_erased_message_is_gone(
-    ada: Memory, shared_location: str
-) -> None:
-    mark = Marks("t")
-    chat = ada.chat("secret")
-    chat.append(role="user", content=f"  {mark('long')}\t" + "and so on " * 30 + f"\nmore {mark('line')}")
-    chat.append(role="user", content="next")
-    ada.erase(chat="secret", messages=1)
-    assert mark.left_in(readable(ada, mark)) == mark.left_in(stored(shared_location)) == []
-    assert "and so on" not in ada.chats()[0].title
+    check_gone(ada, shared_location, mark)
 
 
 @pytest.mark.parametrize(
-    "before", ["The key is AKIAQ3EGRGB2M4XPIX5T, for", "<system-reminder>Be brief.</system-reminder>"]
+    ("said", "title"),
+    [
+        ("  {} \t" + "and so on " * 30 + "\nmore {}", "and so on"),
+        ("The key is AKIAQ3EGRGB2M4XPIX5T, for {}, the affair with Bob", "the affair with Bob"),
+        ("<system-reminder>Be brief.</system-reminder> {}, the affair with Bob", "the affair with Bob"),
+    ],
+    ids=["cut", "masked", "escaped"],
 )
-def test_a_title_that_was_cut_or_masked_is_gone_as_well(quick: Memory, before: str) -> None:
-    chat = quick.chat("secret")
-    chat.append(role="user", content=f"{before} the affair with Bob")
+def test_a_title_that_was_the_beginning_of_an_erased_message_is_gone(
+    ada: Memory, shared_location: str, said: str, title: str
+) -> None:
+    mark = Marks("t")
+    chat = ada.chat("secret")
+    chat.append(role="user", content=said.format(mark("title"), mark("line")))
     chat.append(role="user", content="next")
-    assert "the affair with Bob" in quick.chats()[0].title
-    quick.erase(chat="secret", messages=1)
-    assert quick.chats()[0].title == ""
-
-
-def test_a_frozen_prompt_does_not_keep_the_words(ada: Memory) -> None:
-    secret = ada.remember("Ada lives in Berlin", merge=False)
-    ada.remember("Ada runs", merge=False)
-    chat = ada.chat("monday")
-    assert "Berlin" in chat.prompt().system
-    ada.erase(record=secret.id)
-    assert "Berlin" not in chat.prompt().system
-    assert "Ada runs" in chat.prompt().system
-
-
-def test_undo_and_rollback_bring_no_erased_word_back(ada: Memory) -> None:
-    ada.remember("kept", "finding")
-    secret = ada.remember("Berlin", "finding")
-    ada.retract(secret.id)
-    ada.erase(record=secret.id)
-    with pytest.raises(InvalidInput):
-        ada.rollback(secret.id, 2)
-    ada.undo()
-    assert ada.records() == []
-    with pytest.raises(InvalidInput):
-        ada.undo()
-    ada.rollback("finding", 2)
-    assert [one.text for one in ada.records()] == ["kept"]
-    assert ada.verify().problems == ()
+    assert title in ada.chats()[0].title
+    ada.erase(chat="secret", messages=1)
+    check_gone(ada, shared_location, mark)
+    assert title not in ada.chats()[0].title
 
 
 @pytest.mark.slow
@@ -193,9 +112,8 @@ def test_words_are_gone_from_the_file_after_many_other_writes(ada: Memory, share
 def test_the_name_of_an_erased_chat_is_gone_too(ada: Memory, shared_location: str) -> None:
     mark = Marks("c")
     name = mark("name of the chat")
-    fill(ada, name, Marks("x"))
-    for n in range(300):
-        ada.chat(name).append(role="user", content=f"number {n}")
+    erasures.fill(ada, name, Marks("x"))
+    ada.chat(name).append([Message("user", f"number {n}") for n in range(300)])
     ada.recall("number")
     ada.erase(chat=name)
     assert mark.left_in(stored(shared_location)) == []
@@ -205,90 +123,43 @@ def test_the_name_of_an_erased_chat_is_gone_too(ada: Memory, shared_location: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {},
-        {"chat": "secret", "record": "rec_1"},
-        {"chat": "secret", "user": "ada"},
-        {"record": "rec_1", "user": "ada"},
-        {"messages": 1},
-        {"record": "rec_1", "messages": 1},
-        {"user": "ada", "messages": 1},
-        {"chat": "unknown"},
-        {"chat": ""},
-        {"chat": 5},
-        {"record": "rec_unknown"},
-        {"record": "finding"},
-        {"record": "something"},
-        {"user": "nobody"},
-        {"user": 5},
-        *(
-            {"chat": "secret", "messages": wrong}
-            for wrong in (0, -1, (2, 1), (0, 1), (1, 2, 3), (), "1", 1.0)
-        ),
-        *({"chat": "secret", "messages": wrong} for wrong in (True, (1, True), 99, (5, 99))),
-        {"chat": "secret", "by": "nobody"},
-    ],
-    ids=str,
-)
-def test_what_does_not_name_one_thing_that_is_there_is_refused(ada: Memory, wrong: dict[str, object]) -> None:
+def test_what_does_not_name_one_thing_that_is_there_is_refused(ada: Memory) -> None:
     ada.chat("secret").append([Message("user", f"message {n}") for n in range(4)])
-    ada.remember("something", "finding")
-    before = readable(ada, Marks("x"))
-    with pytest.raises(InvalidInput):
-        ada.erase(**wrong)  # type: ignore[arg-type]
-    assert readable(ada, Marks("x")) == before
-    assert erasures_of(ada) == []
-
-
-def test_nothing_is_erased_twice(ada: Memory) -> None:
+    gone = ada.remember("gone", "finding").id
+    ada.erase(record=gone)
     record = ada.remember("something", "finding").id
-    ada.erase(record=record)
-    with pytest.raises(InvalidInput):
-        ada.erase(record=record)
+    before = readable(ada, Marks("x"))
+    many: list[dict[str, Any]] = [
+        {},
+        {"chat": "secret", "record": record},
+        {"chat": "secret", "user": "ada"},
+        {"record": record, "user": "ada"},
+        *(
+            {"messages": 1} | other
+            for other in ({}, {"record": record}, {"user": "ada"}, {"chat": "unknown"})
+        ),
+        *({"chat": chat} for chat in ("unknown", "", 5)),
+        *({"record": what} for what in ("rec_unknown", "finding", "something", gone)),
+        *({"user": user} for user in ("nobody", 5)),
+        *({"chat": "secret", "messages": some} for some in (0, -1, (2, 1), (0, 1), (1, 2, 3), (), (5, 99))),
+        *({"chat": "secret", "messages": some} for some in ("1", 1.0, True, (1, True), 99)),
+        {"chat": "secret", "by": "nobody"},
+        *({"chat": "secret", "rewrite": rewrite} for rewrite in (1, "later")),
+        *({"rewrite": rewrite} for rewrite in ("yes", None)),
+        {"rewrite": True, "messages": 3},
+    ]
+    for wrong in many:
+        with pytest.raises(InvalidInput):
+            ada.erase(**wrong)
+    bob, other = ada.scoped(user="bob"), ada.scoped(tenant="acme")
+    for handle, what in ((bob, {"record": record}), (bob, {"chat": "secret"}), (other, {"user": "ada"})):
+        with pytest.raises(InvalidInput, match="nothing of that name"):
+            handle.erase(**what)  # type: ignore[arg-type]  # one of them is a text
+    assert readable(ada, Marks("x")) == before
     assert len(erasures_of(ada)) == 1
 
 
-def test_a_record_of_another_user_is_not_erased(ada: Memory) -> None:
-    record = ada.remember("something", "finding").id
-    ada.chat("secret").append(role="user", content="hello")
-    bob = ada.scoped(user="bob")
-    for what in ({"record": record}, {"chat": "secret"}):
-        with pytest.raises(InvalidInput):
-            bob.erase(**what)  # type: ignore[arg-type]
-    other = Scope("acme", "ada")
-    with pytest.raises(InvalidInput):
-        ada.scoped(tenant=other.tenant).erase(user=other.user)
-    assert len(ada.records()) == len(ada.chat("secret").history()) == 1
-
-
-@pytest.mark.parametrize("writer", ["agent", "tool", "reflect", "system", "import"])
-def test_nobody_but_the_user_erases_a_constraint_through_any_door(ada: Memory, writer: Writer) -> None:
-    ada.chat("monday").append(role="user", content="Never on Mondays, please")
-    constraint = ada.remember("Never on Mondays", "constraint", by="user", chat="monday", messages=1)
-    for what in (
-        {"record": constraint.id},
-        {"chat": "monday", "messages": 1},
-        {"chat": "monday"},
-        {"user": "ada"},
-    ):
-        with pytest.raises(Denied):
-            ada.erase(**what, by=writer)
-        assert [one.text for one in ada.records()] == ["Never on Mondays"]
-    ada.erase(record=constraint.id)
-    assert ada.records() == []
-
-
-@pytest.mark.parametrize(
-    "nothing", [{"chat": "nope"}, {"chat": "nope", "messages": 1}, {"chat": "a", "messages": (5, 9)}]
-)
-def test_what_is_not_there_cannot_be_erased(ada: Memory, nothing: dict[str, Any]) -> None:
-    ada.chat("a").append(role="user", content="hello")
-    before = ada.chat("a").stats()
-    with pytest.raises(InvalidInput, match="nothing of that name"):
-        ada.erase(**nothing)
-    assert (ada.chat("a").stats(), erasures_of(ada)) == (before, [])
+# What is learned beside it
 
 
 def test_what_was_read_before_an_erasure_is_not_learned_after_it(memory: Memory) -> None:
@@ -303,8 +174,7 @@ def test_what_was_read_before_an_erasure_is_not_learned_after_it(memory: Memory)
         memory.erase(chat="a", messages=1)
         return json.dumps({"findings": [{"text": "The boat is called Zephyr.", "messages": [1, 1]}]})
 
-    result = chat.extract(llm=llm)
-    assert not result.records
+    assert not chat.extract(llm=llm).records
     assert "Zephyr" not in json.dumps([record.text for record in memory.records()])
     assert memory.verify().ok
 

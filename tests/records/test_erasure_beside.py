@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import erasures
 import pytest
-from erasures import Marks, stored
+from erasures import Marks, stored, unavailable
 
-from holdfast import Memory, Message, Unavailable
+from holdfast import Memory, Message
 from programs import start
 from stored_texts import erasures_of
 
@@ -67,8 +67,18 @@ def test_another_process_that_had_the_index_in_memory_finds_none_of_it(
         assert beside.communicate("stop\n") == ("", "")
 
 
-@pytest.fixture
-def read_by_another(tmp_path: Path, no_patience: None) -> Iterator[tuple[Memory, sqlite3.Connection]]:
+WAYS: dict[str, Callable[[Memory], object]] = {
+    "an erased record": lambda memory: memory.erase(record=memory.records()[0].id),
+    "an erased user": lambda memory: memory.erase(user="bob"),
+    "a rewrite": lambda memory: memory.erase(rewrite=True),
+    "closing and opening": lambda memory: memory.close(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_another_reader_kept_in_the_file_is_in_no_read_and_goes_later(
+    tmp_path: Path, no_patience: None, way: str
+) -> None:
     """A file from which another program, such as a backup, reads for longer than an erasure waits."""
     file = tmp_path / "memory.db"
     with (
@@ -81,42 +91,21 @@ def read_by_another(tmp_path: Path, no_patience: None) -> Iterator[tuple[Memory,
         memory.remember("another", "finding")
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM messages").fetchall()
-        with pytest.raises(Unavailable, match="erased"):
-            memory.erase(chat="secret")
-        yield memory, other
-
-
-def test_what_another_reader_kept_in_the_file_can_be_read_through_no_memory(
-    read_by_another: tuple[Memory, sqlite3.Connection],
-) -> None:
-    memory, _ = read_by_another
-    assert (memory.chat("secret").history(), memory.recall("zqremainsqz")) == ([], [])
-    assert dict(memory.chat("secret").scratchpad) == {}
-    assert len(erasures_of(memory)) == 1
-    assert not memory.verify().ok
-
-
-@pytest.mark.parametrize("next_erasure", [{"record": "another"}, {"user": "bob"}], ids=str)
-def test_what_another_reader_kept_in_the_file_goes_with_the_next_erasure(
-    read_by_another: tuple[Memory, sqlite3.Connection], tmp_path: Path, next_erasure: dict[str, str]
-) -> None:
-    memory, other = read_by_another
-    other.execute("COMMIT")
-    if "record" in next_erasure:
-        next_erasure = {"record": memory.records()[0].id}
-    memory.erase(**next_erasure)  # type: ignore[arg-type]
-    assert b"zqremainsqz" not in stored(str(tmp_path / "memory.db"))
-    assert memory.verify().problems == ()
-
-
-def test_what_another_reader_kept_in_the_file_goes_by_closing_and_opening(
-    read_by_another: tuple[Memory, sqlite3.Connection], tmp_path: Path
-) -> None:
-    memory, other = read_by_another
-    other.close()
-    memory.close()
-    Memory(tmp_path / "memory.db", user="ada").close()
-    assert b"zqremainsqz" not in stored(str(tmp_path / "memory.db"))
+        receipt = unavailable("erased.*others read it", lambda: memory.erase(chat="secret"))
+        assert (receipt.rewritten, list(receipt.remains)) == ((), ["file"])
+        (kept,) = erasures_of(memory)
+        assert dict(kept.remains) == dict(receipt.remains)
+        assert (memory.chat("secret").history(), memory.recall("zqremainsqz")) == ([], [])
+        assert dict(memory.chat("secret").scratchpad) == {}
+        assert not memory.verify().ok
+        other.execute("COMMIT")
+        other.close()
+        WAYS[way](memory)
+        if way == "closing and opening":
+            Memory(file, user="ada").close()
+        assert b"zqremainsqz" not in stored(str(file))
+    with Memory(file, user="ada") as again:
+        assert again.verify().ok or way == "closing and opening", "which does not look whether any is left"
 
 
 KILLED = """

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from erasures import Marks, readable, stored
 
-from consolidating import answered, context_of, job
 from holdfast import InvalidInput, Learning, Memory, Record
-from holdfast.learning import tidy
 from learning_scripts import Model, failing, finds, offers
 
 
@@ -20,11 +18,16 @@ def ada(shared_location: str) -> Iterator[Memory]:
         yield memory
 
 
-def learned(memory: Memory, chat: str, text: str) -> Record:
+def learned(memory: Memory, chat: str, text: str, *, merge: bool = False) -> Record:
     """Learn a fact in a session."""
     here = memory.chat(chat)
     here.append(role="user", content=text)
-    return here.remember(text, merge=False, messages=here.stats().messages)
+    return here.remember(text, merge=merge, messages=here.stats().messages)
+
+
+def consolidated(memory: Memory, **change: object) -> None:
+    answer = json.dumps({"changes": [change]})
+    assert memory.learning.consolidate(llm=lambda _: answer).records
 
 
 def joined(memory: Memory, *numbers: int, why: str = "") -> None:
@@ -32,10 +35,7 @@ def joined(memory: Memory, *numbers: int, why: str = "") -> None:
     facts = memory.records(kind="fact")
     text = " and ".join(facts[number - 1].text for number in numbers)
     memory.remember("x" * len(text), merge=False)  # leaves room for the joining words
-    parts = [*numbers, len(facts) + 1]
-    for unit in tidy.plan(context_of(memory)):
-        outcome = answered(unit, {"entries": parts, "change": "same", "text": text, "why": why})
-        assert outcome.records, outcome.dropped
+    consolidated(memory, entries=[*numbers, len(facts) + 1], change="same", text=text, why=why)
 
 
 def texts(memory: Memory) -> list[str]:
@@ -117,20 +117,13 @@ def test_a_change_goes_with_one_of_the_two(
     ada: Memory, shared_location: str, change: str, secret: int
 ) -> None:
     mark = Marks("v")
-    text = f"ada keeps {mark('fact')}"
-    old, new = (
-        learned(ada, "secret", text) if n == secret else learned(ada, "other", "ada likes tea")
-        for n in (0, 1)
-    )
-    (unit,) = tidy.plan(replace(context_of(ada), jobs=[job(new, old)]))
-    answer = {
-        "entries": [1, 2],
-        "change": change,
-        "why": f"it says {text}",
-    }
-    assert answered(unit, answer).records
+    said = {"secret": f"ada plays for {mark('fact')}", "other": "ada plays for basel"}
+    chats = ["secret", "other"] if secret == 0 else ["other", "secret"]
+    old, new = (learned(ada, chat, said[chat], merge=True) for chat in chats)
+    assert [job.records for job in ada.learning.jobs() if job.records] == [(new.id, old.id)]
+    consolidated(ada, entries=[1, 2], change=change, why=f"it says {mark.words['fact']}")
     ada.erase(record=(old, new)[secret].id)
-    assert texts(ada) == ["ada likes tea"]
+    assert texts(ada) == ["ada plays for basel"]
     ada.erase(chat="secret")
     check(ada, shared_location, mark)
 
@@ -158,28 +151,22 @@ def reflected(memory: Memory, chat: str, text: str) -> None:
     assert [one.kind for one in result.records] == ["profile"]
 
 
-def test_the_profile_of_another_agent_goes_with_the_one_that_it_was_made_of(
-    ada: Memory, shared_location: str
+@pytest.mark.parametrize("before", [True, False])
+def test_the_profile_of_another_agent_goes_if_it_was_made_of_the_erased_one(
+    ada: Memory, shared_location: str, *, before: bool
 ) -> None:
-    mark = Marks("a")
+    mark, bot = Marks("a"), ada.scoped(agent="bot")
+    runs, swims = "Ada runs every day.", "Ada swims every week."
+    if before:
+        reflected(bot, "other", runs)
+        reflected(bot, "third", swims)
     reflected(ada, "secret", f"Ada keeps {mark('profile')}.")
-    bot = ada.scoped(agent="bot")
-    reflected(bot, "other", "Ada runs every day.")
-    reflected(bot, "third", "Ada swims every week.")
+    if not before:
+        reflected(bot, "other", runs)
+        reflected(bot, "third", swims)
     ada.erase(chat="secret")
-    assert bot.records(kind="profile") == []
-    check(ada, shared_location, mark)
-
-
-def test_the_profile_of_another_agent_stays_if_it_was_made_before(ada: Memory, shared_location: str) -> None:
-    mark = Marks("e")
-    reflected(ada, "other", "Ada runs every day.")
-    bot = ada.scoped(agent="bot")
-    reflected(bot, "third", "Ada swims every week.")
-    reflected(ada, "secret", f"Ada keeps {mark('profile')}.")
-    ada.erase(chat="secret")
-    runs = "Ada runs every day."
-    assert [one.text for one in bot.records(kind="profile")] == [runs, f"{runs}\nAda swims every week."]
+    left = [one.text for one in bot.records(kind="profile")]
+    assert left == ([f"{runs}\n{swims}"] if before else [])
     check(ada, shared_location, mark)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from benchmarks.readers import found_in
 from holdfast import InvalidInput, Memory
 from holdfast_cli.formats.feedback import export_feedback
 from learning_scripts import say
+from tables import each
 
 QUERY = "Which exercise did my physio give me?"
 POSE = "The physio gave me the eagle pose."
@@ -38,8 +39,11 @@ def test_feedback_is_a_change_of_the_user(told: Memory) -> None:
     assert (record.chat, record.messages) == ("monday", (1, 1))
     assert told.changes(limit=1)[0].id == record.id
     assert told.records(kind="feedback") == [record]
+    assert told.scoped(user="bob").records(kind="feedback") == []
     told.undo()
     assert told.records(kind="feedback") == []
+    masked = told.feedback("monday#1", helpful=True, query="pose AKIAQ3EGRGB2M4XPIX5T")
+    assert "AKIA" not in masked.text
 
 
 def test_feedback_changes_no_answer_and_no_prompt(told: Memory) -> None:
@@ -70,18 +74,6 @@ def test_feedback_is_erased_with_what_it_is_about(told: Memory, source: Any, *, 
     assert told.verify().problems == ()
 
 
-def test_feedback_is_of_its_user(told: Memory) -> None:
-    told.feedback("monday#1", helpful=True, query=QUERY)
-    assert told.scoped(user="bob").records(kind="feedback") == []
-    with pytest.raises(InvalidInput, match="not found in this scope"):
-        told.scoped(user="bob").feedback("monday#1", helpful=True, query=QUERY)
-
-
-def test_credentials_are_cut_out_of_a_query(told: Memory) -> None:
-    record = told.feedback("monday#1", helpful=True, query="pose AKIAQ3EGRGB2M4XPIX5T")
-    assert "AKIA" not in record.text
-
-
 def test_feedback_becomes_questions_of_the_benchmark(told: Memory, tmp_path: Path) -> None:
     record = told.records(kind="fact")[0]
     told.feedback("monday#2", helpful=True, query=QUERY)
@@ -99,14 +91,13 @@ def test_feedback_becomes_questions_of_the_benchmark(told: Memory, tmp_path: Pat
     assert exported(told)["questions"][0]["unhelpful"] == ["monday#2"]
 
 
-def test_without_feedback_there_are_no_questions(told: Memory) -> None:
-    assert exported(told)["questions"] == []
-
-
-@pytest.mark.parametrize(
+@each(
     ("hit", "query", "helpful"),
     [("monday#1", "", True), ("monday#9", QUERY, True), ("monday#1", QUERY, "yes"), ("monday#1", 3, True)],
 )
-def test_what_is_no_feedback_is_refused(told: Memory, hit: str, query: object, helpful: object) -> None:
+def test_what_is_no_feedback_is_refused(told: Memory, hit: str, query: Any, helpful: Any) -> None:
     with pytest.raises(InvalidInput):
-        told.feedback(hit, helpful=cast("bool", helpful), query=cast("str", query))
+        told.feedback(hit, helpful=helpful, query=query)
+    with pytest.raises(InvalidInput, match="not found in this scope"):
+        told.scoped(user="bob").feedback("monday#1", helpful=True, query=QUERY)
+    assert exported(told)["questions"] == []

@@ -66,11 +66,8 @@ def test_what_the_user_said_comes_first_then_what_is_important_new_and_often_sai
     for _ in range(3):
         quick.remember(fact(25))
     assert shown(prompted(quick)) == [*range(10, 20), *range(10), 25, *range(51, 80)]
-
-
-def test_the_words_of_the_user_are_bounded_as_well(quick: Memory) -> None:
-    know(quick, range(60), by="user")
-    assert shown(prompted(quick)) == [*range(10, 60)]
+    know(quick, range(100, 160), by="user")
+    assert shown(prompted(quick)) == [*range(110, 160)], "their words are bounded as well"
 
 
 def test_one_that_does_not_fit_leaves_the_room_to_others(quick: Memory) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
-from holdfast import Denied, InvalidInput, Memory, Message, ToolCall, acting_as
-from holdfast.types import Hit
+from fake_provider import FakeProvider
+from holdfast import Denied, Hit, InvalidInput, Memory, Message, ToolCall, acting_as
+from holdfast.port.tools import tools_for
 from holdfast_cli.formats.export import export_chats
 from record_lists import act, fresh
 from stored_texts import whole
 from tables import each
+from tool_results import named
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"
 SAID = f"The deploy user of the staging cluster has the key {KEY}, please use it."
@@ -30,8 +35,8 @@ def written(*shown: object) -> str:
     return json.dumps([whole(one) for one in shown])
 
 
-def told(memory: Memory, text: str = SAID) -> None:
-    memory.chat("monday").append(role="user", content=text)
+def told(memory: Memory) -> None:
+    memory.chat("monday").append(role="user", content=SAID)
 
 
 def test_what_was_said_is_stored_and_given_back_as_it_was(memory: Memory) -> None:
@@ -75,11 +80,12 @@ async def recalled(memory: Memory) -> list[Hit]:
 @each("shown", SHOWN)
 def test_others_are_shown_what_it_is_in_its_place(shown: str) -> None:
     memory = fresh()
-    told(memory)
+    memory.chat("monday").append(Message("user", f"{SAID}\n{PEM}\nThat is all.", name=f"key {KEY}"))
     seen = written(SHOWN[shown](memory))
-    assert KEY not in seen
-    assert KEY[:12] not in seen
+    for part in (KEY, KEY[:12], "MIIEpAIB", "sUjHf"):
+        assert part not in seen
     assert "staging" in seen or shown == "review"
+    assert memory.chat("monday").history()[0].name == f"key {KEY}"
 
 
 def test_the_program_may_ask_to_see_it(memory: Memory) -> None:
@@ -90,15 +96,10 @@ def test_the_program_may_ask_to_see_it(memory: Memory) -> None:
     for prompt in (memory.chat("tuesday").prompt, memory.chat("tuesday").run().prompt):
         assert SAID in str(prompt(query=QUERY, secrets="show").messages)
         assert SAID not in str(prompt(query=QUERY).messages)
-
-
-@each("secrets", ["", "hide", None, True])
-def test_another_wish_is_refused(secrets: object) -> None:
-    memory = fresh()
+        with pytest.raises(InvalidInput, match="show"):
+            prompt(secrets="hide")  # type: ignore[arg-type]  # that is the point
     with pytest.raises(InvalidInput, match="show"):
-        memory.recall(QUERY, secrets=secrets)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="show"):
-        memory.chat("monday").prompt(secrets=secrets)  # type: ignore[arg-type]
+        memory.recall(QUERY, secrets="hide")  # type: ignore[arg-type]  # as above
 
 
 def test_no_tool_has_an_argument_to_see_it(memory: Memory) -> None:
@@ -123,13 +124,6 @@ def test_a_snippet_does_not_cut_one_in_half(memory: Memory) -> None:
             assert KEY[-6:] not in seen
 
 
-def test_a_key_of_several_lines_is_one(memory: Memory) -> None:
-    told(memory, f"The deploy user of the staging cluster:\n{PEM}\nThat is all.")
-    for seen in (memory.recall(QUERY), memory.chat("tuesday").prompt(query=QUERY).messages):
-        assert "MIIEpAIB" not in written(seen)
-        assert "sUjHf" not in written(seen)
-
-
 CALLS: dict[str, dict[str, object] | str] = {
     "a key": {"command": f"export AWS_ACCESS_KEY_ID={KEY}"},
     "a password by its name": {"host": "db", "password": "kX9!vbq2Lm"},
@@ -142,9 +136,10 @@ CALLS: dict[str, dict[str, object] | str] = {
 def test_one_in_the_arguments_of_a_call_is_flagged_and_masked(call: str) -> None:
     memory = fresh()
     chat, arguments = memory.chat("monday"), CALLS[call]
-    said = Message("assistant", "", calls=(ToolCall("c1", "run", arguments),))
-    stored = chat.append(said)
+    stored = chat.append(Message("assistant", "", calls=(ToolCall("c1", "run", arguments),)))
     assert stored.flags == ("secret",)
+    harmless = ToolCall("c2", "run", {"command": "ls", "tokens": 12, "key": "name"})
+    assert chat.append(Message("assistant", "", calls=(harmless,))).flags == ()
     assert chat.history()[0].calls[0].arguments == arguments
     secret = next(one for one in (KEY, "kX9!vbq2Lm", "q8Zr4tYw2LpX9cVb") if one in str(arguments))
     for seen in (
@@ -154,13 +149,6 @@ def test_one_in_the_arguments_of_a_call_is_flagged_and_masked(call: str) -> None
     ):
         assert secret not in written(seen)
         assert "run" in written(seen)
-
-
-def test_a_call_without_one_is_not_flagged(memory: Memory) -> None:
-    said = Message(
-        "assistant", "", calls=(ToolCall("c1", "run", {"command": "ls", "tokens": 12, "key": "name"}),)
-    )
-    assert memory.chat("monday").append(said).flags == ()
 
 
 def test_one_in_a_call_is_in_no_summary(memory: Memory) -> None:
@@ -173,18 +161,6 @@ def test_one_in_a_call_is_in_no_summary(memory: Memory) -> None:
     chat.compact(full=True, budget=1_000)
     assert chat.tree()
     assert KEY[:10] not in written(chat.tree(), chat.review())
-
-
-def test_one_in_a_name_is_masked(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    chat.append(Message("user", "The deploy user of the staging cluster.", name=f"key {KEY}"))
-    assert chat.history()[0].name == f"key {KEY}"
-    for seen in (
-        memory.recall(QUERY),
-        memory.chat("tuesday").prompt(query=QUERY),
-        act(memory, "expand", id="monday#1"),
-    ):
-        assert KEY not in written(seen)
 
 
 def test_a_summary_of_a_model_that_repeats_one_is_masked(memory: Memory) -> None:
@@ -227,18 +203,18 @@ def test_one_that_is_to_be_an_id_is_refused_and_not_repeated(what: str) -> None:
     assert KEY not in repr(refused.value) + str(refused.value)
 
 
-def test_a_chat_of_before_stays_in_reach(memory: Memory) -> None:
-    told(memory)
-    database, space = memory._runtime.database, memory.scope.space
-    with database.writing() as tx:
+def test_a_chat_of_before_stays_in_reach(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, user="ada") as memory:
+        told(memory)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
         for table in ("messages", "sessions"):
-            tx.all(
-                f"UPDATE {table} SET chat = :key WHERE space = :space RETURNING chat", key=KEY, space=space
-            )
-    chat = memory.chat(KEY)
-    chat.append(role="user", content="Hello again.")
-    assert len(chat.history()) == 2
-    memory.erase(chat=KEY)
+            other.execute(f"UPDATE {table} SET chat = ?", [KEY])
+    with Memory(path, user="ada") as memory:
+        chat = memory.chat(KEY)
+        chat.append(role="user", content="Hello again.")
+        assert len(chat.history()) == 2
+        memory.erase(chat=KEY)
 
 
 ERRORS: dict[str, Callable[[Memory], object]] = {
@@ -280,3 +256,17 @@ def test_an_export_has_every_word(memory: Memory) -> None:
     exported = StringIO()
     export_chats(memory, exported)
     assert SAID in exported.getvalue()
+
+
+def test_what_a_provider_of_another_kind_holds_is_masked_as_well() -> None:
+    provider = FakeProvider()
+    provider.chat("monday").append([Message("user", SAID)])
+    tools = named(tools_for(provider, "tuesday"))
+    for name, arguments in (
+        ("recall", {"query": QUERY}),
+        ("expand", {"id": "monday#1"}),
+        ("search_sessions", {"query": QUERY}),
+    ):
+        seen = tools[name](arguments).text
+        assert "staging" in seen
+        assert KEY not in seen

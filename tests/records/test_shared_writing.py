@@ -11,6 +11,7 @@ import pytest
 
 import programs
 from holdfast import Conflict, InvalidInput, Kind, Memory, Record
+from record_lists import calls
 
 T = TypeVar("T")
 
@@ -30,10 +31,6 @@ def at_once(works: Sequence[Callable[[], T]]) -> list[T | Exception]:
         return list(pool.map(one, works))
 
 
-def calls(*works: Callable[[], object]) -> tuple[Callable[[], object], ...]:
-    return works
-
-
 def check_history(memory: Memory, versions: int) -> None:
     """Check that versions are 1 to n, and that each change of a record begins where the one before ended."""
     changes = memory.changes()[::-1]
@@ -49,20 +46,6 @@ def check_history(memory: Memory, versions: int) -> None:
 
 
 # One after the other
-
-
-def test_the_later_of_two_profiles_is_a_version_on_top_of_the_former(reopen: Callable[[], Memory]) -> None:
-    one, other = reopen(), reopen()
-    first = one.remember("Ada runs.", "profile")
-    second = other.remember("Ada swims.", "profile")
-    third = one.remember("Ada rests.", "profile")
-    assert {first.id, second.id, third.id} == {first.id}
-    assert [(change.before, change.after) for change in one.changes(kind="profile")] == [
-        ("Ada swims.", "Ada rests."),
-        ("Ada runs.", "Ada swims."),
-        (None, "Ada runs."),
-    ]
-    assert other.get("profile") == third
 
 
 def test_who_did_not_see_the_newest_version_gets_a_conflict(reopen: Callable[[], Memory]) -> None:
@@ -87,69 +70,35 @@ def test_a_version_of_what_is_not_there_is_a_conflict(memory: Memory) -> None:
     memory.retract(record.id)
     with pytest.raises(Conflict, match="does not exist"):
         memory.remember("Ada swims.", "profile", expected_version=record.version)
-    assert memory.remember("Ada swims.", "profile", expected_version=0).text == "Ada swims."
-
-
-def test_other_writing_in_the_space_is_no_conflict(memory: Memory) -> None:
-    seen = memory.remember("Ada runs.", "profile").version
+    seen = memory.remember("Ada swims.", "profile", expected_version=0).version
     memory.remember("I am calm.", "soul")
     memory.scoped(agent="coach").remember("Ada runs fast.", "profile")
-    assert memory.remember("Ada swims.", "profile", expected_version=seen).version == 4
+    assert memory.remember("Ada rests.", "profile", expected_version=seen).version == seen + 3
 
 
 # Threads
 
 
-def test_fifty_additions_at_once_lose_nothing(memory: Memory) -> None:
-    def add(number: int) -> Callable[[], Record]:
-        return lambda: memory.remember(f"fact number {number}", merge=False)
-
-    written = at_once([add(n) for n in range(50)])
-    assert {one.text for one in written if isinstance(one, Record)} == {f"fact number {n}" for n in range(50)}
-    assert sorted(one.version for one in written if isinstance(one, Record)) == [*range(1, 51)]
-    assert {one.text for one in memory.records()} == {f"fact number {n}" for n in range(50)}
-    check_history(memory, 50)
-    assert len(memory.recall("fact number", limit=100)) == 50
-
-
-def test_calls_at_once_stay_whole(reopen: Callable[[], Memory]) -> None:
+def test_calls_at_once_stay_whole_and_lose_nothing(reopen: Callable[[], Memory]) -> None:
     handles = [reopen(), reopen()]
 
     def add(number: int) -> Callable[[], list[Record]]:
-        texts = [f"{number} {part}" for part in "abc"]
+        texts = [f"fact {number} {part}" for part in "abc"]
         return lambda: handles[number % 2].remember(texts, "finding")
 
-    for written in at_once([add(n) for n in range(12)]):
+    def write(number: int) -> Callable[[], list[Record]]:
+        return lambda: [handles[number % 2].remember(f"Ada, seen by {number}", "profile")]
+
+    for written in at_once([call(n) for n in range(12) for call in (add, write)]):
         assert not isinstance(written, Exception)
         first = written[0].version
-        assert [one.version for one in written] == [first, first + 1, first + 2]
-    assert len({change.batch for change in handles[0].changes()}) == 12
-    check_history(handles[0], 36)
-
-
-def test_profiles_at_once_are_versions_of_one(reopen: Callable[[], Memory]) -> None:
-    handles = [reopen(), reopen(), reopen()]
-
-    def write(number: int) -> Callable[[], Record]:
-        return lambda: handles[number % 3].remember(f"Ada, seen by {number}", "profile")
-
-    written = at_once([write(n) for n in range(12)])
-    assert len({one.id for one in written if isinstance(one, Record)}) == 1
-    assert len(handles[0].records()) == 1
-    check_history(handles[0], 12)
-
-
-def test_of_changes_that_expect_the_same_version_one_is_made(memory: Memory) -> None:
-    seen = memory.remember("Ada runs.", "profile").version
-
-    def write(number: int) -> Callable[[], Record]:
-        return lambda: memory.remember(f"Ada, seen by {number}", "profile", expected_version=seen)
-
-    outcomes = at_once([write(n) for n in range(8)])
-    made = [one for one in outcomes if isinstance(one, Record)]
-    assert [type(one) for one in outcomes if not isinstance(one, Record)] == [Conflict] * 7
-    assert made == [memory.get("profile")]
-    check_history(memory, 2)
+        assert [one.version for one in written] == [*range(first, first + len(written))]
+    assert len({change.batch for change in handles[0].changes()}) == 24
+    check_history(handles[0], 48)
+    assert len(handles[0].records()) == 36 + 1
+    assert {hit.text for hit in handles[0].recall("fact", limit=100)} == {
+        f"fact {n} {part}" for n in range(12) for part in "abc"
+    }
 
 
 def test_with_expected_versions_no_update_is_lost(reopen: Callable[[], Memory]) -> None:

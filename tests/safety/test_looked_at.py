@@ -10,23 +10,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
-from io import StringIO
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Learning, Memory, Message, ToolCall
+from holdfast.port.tools import Actions, Documents
 from holdfast.prompt.window import FreshTail
 from holdfast.providers.null import NullMemory
 from holdfast.safety import guard
 from holdfast.store import space_rows
-from holdfast.tools.actions import Actions
-from holdfast.tools.search_fetch import Documents
 from holdfast.types import Finding, Hit
-from holdfast_cli.formats.everything import export_everything
-from holdfast_cli.formats.importing import import_paths
 from learning_scripts import Model, finds
 from programs import run
 from stored_texts import whole
@@ -88,26 +83,15 @@ def test_flags_are_found_when_they_are_read(memory: Memory, read: str) -> None:
 
 
 def test_what_append_returns_has_them_as_well(memory: Memory) -> None:
-    stored = memory.chat("monday").append(Message("user", TEXT, flags=("invented",)))
+    given = Message("user", TEXT, flags=("invented",))
+    assert given.flags == ("invented",), "a message is what it was until it is stored"
+    stored = memory.chat("monday").append(given)
     assert stored.flags == FLAGS
     assert memory.chat("monday").history() == [stored]
-    assert "instruction" in repr(memory.chat("monday").history()[0])
-
-
-def test_a_message_is_what_it_was_until_it_is_stored() -> None:
-    assert Message("user", TEXT).flags == ()
-    assert Message("user", TEXT, flags=("own",)).flags == ("own",)
 
 
 def test_a_null_memory_names_them() -> None:
     assert NullMemory(user="ada").chat("monday").append(role="user", content=TEXT).flags == FLAGS
-
-
-def test_a_hit_is_masked(memory: Memory) -> None:
-    told(memory)
-    for hits in (memory.recall(QUERY), memory.chat("monday").search(QUERY)):
-        assert ORDER in written(hits)
-        assert KEY[:12] not in written(hits)
 
 
 def test_another_chats_prompt_has_the_warning_and_no_key(memory: Memory) -> None:
@@ -137,15 +121,14 @@ def test_a_tools_result_has_the_warning_and_no_key(memory: Memory, tool: str) ->
     assert KEY[:12] not in seen
 
 
-def test_a_title_has_no_key(memory: Memory) -> None:
-    memory.chat("monday").append(role="user", content=f"The key is {KEY}.")
-    assert [chat.title for chat in memory.chats()] == ["The key is [redacted: AWS access key]."]
-
-
 @pytest.mark.parametrize("with_model", [False, True])
-def test_a_summary_is_made_without_them(memory: Memory, with_model: bool) -> None:
+def test_a_hit_a_summary_and_a_transcript_are_made_without_them(memory: Memory, with_model: bool) -> None:
     told(memory)
     chat, asked = memory.chat("monday"), list[str]()
+    assert "leaves from pier four" in chat.review()
+    assert "\u200b" not in chat.review()
+    hits = written(memory.recall(QUERY), chat.search(QUERY))
+    assert (ORDER in hits, KEY[:12] in hits) == (True, False)
 
     def scribe(prompt: str) -> str:
         asked.append(prompt)
@@ -155,18 +138,9 @@ def test_a_summary_is_made_without_them(memory: Memory, with_model: bool) -> Non
     chat.compact(full=True, budget=1_000, llm=scribe if with_model else None)
     assert chat.tree()
     assert bool(asked) is with_model
-    seen = written(asked, chat.tree(), chat.review(), chat.window(1_000).summaries, memory.recall(QUERY))
-    assert ORDER not in written(asked, chat.tree(), chat.review())
-    assert KEY[:12] not in seen
-
-
-def test_a_transcript_is_made_without_them(memory: Memory) -> None:
-    told(memory)
-    seen = memory.chat("monday").review()
-    assert "leaves from pier four" in seen
-    assert "system prompt" not in seen
-    assert KEY[:12] not in seen
-    assert "\u200b" not in seen
+    seen = written(asked, chat.tree(), chat.review())
+    assert ORDER not in seen
+    assert KEY[:12] not in seen + written(chat.window(1_000).summaries, memory.recall(QUERY))
 
 
 def test_learning_is_asked_without_them(memory: Memory) -> None:
@@ -216,18 +190,6 @@ def test_a_placeholder_has_no_key_and_the_flags_of_its_message(memory: Memory) -
     assert "is not shown again" in short.content
     assert KEY[:12] not in short.content
     assert short.flags == FLAGS
-
-
-def test_an_export_and_an_import_change_nothing(quick: Memory, tmp_path: Path) -> None:
-    told(quick)
-    out = StringIO()
-    export_everything(quick, out)
-    path = tmp_path / "all.jsonl"
-    path.write_text(out.getvalue(), "utf-8")
-    with Memory(":memory:", user="eve") as other:
-        import_paths(other, path)
-        assert [one.flags for one in other.chat("monday").history()] == [FLAGS, ("invisible",)]
-        assert other.verify().ok
 
 
 # When it looks
@@ -287,3 +249,23 @@ def test_what_is_cached_is_what_is_found(texts: list[str]) -> None:
         high = {one.kind for one in guard.scan(text, closely=False) if one.severity == "high"}
         assert once == twice == tuple(sorted(high))
         assert len(guard._kinds_cache) <= guard._MOST_CACHED
+
+
+def test_hits_that_were_not_flagged_are_not_masked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [{"role": "user", "content": f"The quokka {n} ate leaves."} for n in range(50)]
+    memory.chat("monday").append(said)
+    looked: list[str] = []
+    real = guard._find_secrets
+
+    def find(text: str) -> list[Finding]:
+        looked.append(text)
+        return real(text)
+
+    monkeypatch.setattr(guard, "_find_secrets", find)
+    assert len(memory.recall("quokka", limit=50)) == 50
+    assert looked == []
+    memory.chat("monday").append(role="user", content=f"The deploy user has the key {KEY}.")
+    (hit, *_) = memory.recall("deploy user", limit=50)
+    assert asdict(hit)["text"] == "The deploy user has the key [redacted: AWS access key]."
+    assert all("deploy" in text for text in looked)
+    assert looked

@@ -99,19 +99,18 @@ READS: dict[str, Callable[[Memory, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", READS)
-def test_a_right_to_read_is_enough_to_read(location: str, name: str) -> None:
-    with Memory(location) as app:
-        team = app.scoped(team="core")
-        chat = team.chat("standup", meta={"lang": "de"})
-        chat.append(role="user", content="The deployment went well")
-        note = chat.remember("The deployment is over", kind="note")
-        team.remember([f"Deployment {n}" for n in range(300)], "finding", meta={"lang": "de"})
-        app.grants.add("team:core", to="user:ada")
-        assert READS[name](app.scoped(user="ada", team="core"), note.id)
-        found = team.get(note.id)
-        assert found is not None
-        assert found.uses == 1
+def test_a_right_to_read_is_enough_to_read(app: Memory) -> None:
+    team = app.scoped(team="core")
+    chat = team.chat("standup", meta={"lang": "de"})
+    chat.append(role="user", content="The deployment went well")
+    note = chat.remember("The deployment is over", kind="note")
+    team.remember([f"Deployment {n}" for n in range(300)], "finding", meta={"lang": "de"})
+    app.grants.add("team:core", to="user:ada")
+    for name, read in READS.items():
+        assert read(app.scoped(user="ada", team="core"), note.id), name
+    found = team.get(note.id)
+    assert found is not None
+    assert found.uses == 1
 
 
 def test_a_right_to_read_is_enough_for_a_prompt(app: Memory) -> None:
@@ -147,7 +146,7 @@ def test_a_user_sees_the_grants_of_no_other(app: Memory) -> None:
     tenants = app, app.scoped(tenant="t"), app.scoped(tenant="t/")
     for tenant in tenants:
         for user in ("a", "a/", "a!", "ab"):
-            for space in ("user", "project:p", "project:p/q".replace("/q", "%2Fq")):
+            for space in ("user", "project:p", "project:p%2Fq"):
                 tenant.scoped(user=user).grants.add(space, to="user:eve")
         tenant.grants.add("tenant", to="user:eve", rights="write")
         tenant.grants.add("team:core", to="user:eve")

@@ -57,14 +57,10 @@ def test_a_prompt_and_its_receipt_name_the_space(shop: Memory) -> None:
     assert "user|talk#1" in answer.shown
     assert "talk#1" not in answer.shown
     assert "user|talk#1" in chat.receipts()[-1].hits
-
-
-def test_a_tool_notes_the_space(shop: Memory) -> None:
-    chat = shop.chat("monday")
-    chat.append(role="user", content=ASKED)
-    (recall,) = shop.tools(chat, allow=["recall"])
+    (recall,) = shop.tools(shop.chat("friday"), allow=["recall"])
+    shop.chat("friday").append(role="user", content=ASKED)
     recall({"query": "capybara server port", "limit": 1})
-    assert chat.append(role="assistant", content="8123").shown == ("user|talk#1",)
+    assert shop.chat("friday").append(role="assistant", content="8123").shown == ("user|talk#1",)
 
 
 def test_others_of_a_team_read_whose_the_message_was(app: Memory, shop: Memory) -> None:
@@ -99,13 +95,10 @@ def test_feedback_on_a_message_of_another_space_is_of_no_chat_here(shop: Memory)
     assert shop.feedback("talk#1", helpful=True, query=ASKED).chat == "talk"
 
 
-@pytest.mark.parametrize("name", ["user|talk#1", "project:shop|talk#1", "talk#1"])
-def test_a_message_is_explained_by_the_name_of_its_space(shop: Memory, name: str) -> None:
-    hit = shop.explain("capybara port", name).hit
-    assert hit.text == (PORT if name.startswith("user|") else LUNCH)
-
-
-def test_a_record_is_explained_by_the_name_of_its_space(app: Memory, shop: Memory) -> None:
+def test_what_is_explained_is_named_by_its_space(app: Memory, shop: Memory) -> None:
+    for name, text in (("user|talk#1", PORT), ("project:shop|talk#1", LUNCH), ("talk#1", LUNCH)):
+        assert shop.explain("capybara port", name).hit.text == text
+    assert "user|talk#1" in str(shop.explain("capybara server lunch port", "talk#1")), "the hit above it"
     record = app.scoped(user="ada").remember("Capybaras are large.")
     assert shop.explain("capybaras", f"user|{record.id}").hit.id == record.id
     with pytest.raises(InvalidInput, match="not found"):
@@ -115,14 +108,7 @@ def test_a_record_is_explained_by_the_name_of_its_space(app: Memory, shop: Memor
 def test_no_name_reaches_a_space_that_is_not_read(app: Memory, shop: Memory) -> None:
     app.scoped(user="bob").chat("talk").append(role="user", content="capybara secrets")
     app.scoped(user="bob").grants.add("user", to="user:ada")
-    for name in (
-        "user:bob|talk#1",
-        "user:bob|talk",
-        "team:core|talk#1",
-        "nothing|talk#1",
-        "|talk#1",
-        "user|",
-    ):
+    for name in ("user:bob|talk#1", "user:bob|talk", "team:core|talk#1", "nothing|talk#1", "|talk#1"):
         with pytest.raises(InvalidInput, match="not found"):
             shop.explain("capybara", name)
     reading = app.scoped(user="ada", project="shop", reads=["user:bob"])
@@ -135,11 +121,6 @@ def test_without_projects_a_chat_may_begin_like_a_space(app: Memory) -> None:
     app.chat("user|talk").append(role="user", content=LUNCH)
     assert ada.explain("capybara port", "user|talk#1").hit.text == PORT
     assert ada.explain("capybara port", "tenant|user|talk#1").hit.text == LUNCH
-
-
-def test_an_explanation_names_the_hits_above_by_their_spaces(shop: Memory) -> None:
-    told = str(shop.explain("capybara server lunch port", "project:shop|talk#1"))
-    assert "user|talk#1" in told
 
 
 def test_a_grant_is_seen_by_the_user_who_has_it(app: Memory) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -27,13 +29,6 @@ def test_two_spaces_are_written_differently(one: Scope, other: Scope) -> None:
     assert scope_of(one.space) == one
 
 
-@given(OPTIONAL, OPTIONAL)
-def test_the_space_of_a_user_is_written_as_before_there_were_projects(tenant: str, user: str) -> None:
-    space = Scope(tenant, user).space
-    assert space.count("/") == 1
-    assert space == "/".join(part.replace("%", "%25").replace("/", "%2F") for part in (tenant, user))
-
-
 @given(SCOPES, OPTIONAL)
 def test_a_reference_names_the_space_that_it_was_made_of(scope: Scope, user: str) -> None:
     own = Scope(scope.tenant, user)
@@ -51,15 +46,19 @@ def test_what_is_no_reference_is_refused(wrong: object) -> None:
         Memory(":memory:", user="ada", reads=[wrong])  # type: ignore[list-item]
 
 
-@each("reads", ["shop", 7, None, ["tenant"] * 1 + [f"team:{n}" for n in range(32)]])
-def test_reads_is_a_list_of_few(reads: object) -> None:
+@each(
+    "options",
+    [
+        {"reads": "shop"},
+        {"reads": 7},
+        {"reads": None},
+        {"reads": ["tenant", *(f"team:{n}" for n in range(32))]},
+        {"project": "shop", "team": "core"},
+    ],
+)
+def test_a_handle_reads_few_spaces_and_writes_to_one(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        Memory(":memory:", reads=reads)  # type: ignore[arg-type]
-
-
-def test_a_handle_writes_to_one_space() -> None:
-    with pytest.raises(InvalidInput, match="one space"):
-        Memory(":memory:", project="shop", team="core")
+        Memory(":memory:", **options)
 
 
 def test_a_project_belongs_to_its_user(memory: Memory) -> None:
@@ -106,27 +105,15 @@ def test_the_constraints_of_a_person_follow_into_each_project(memory: Memory) ->
     ada.remember("Ada likes short answers", kind="profile")
     shop = ada.scoped(project="shop")
     shop.remember("Never drop tables of the shop", kind="constraint", by="user")
+    shop.chat("monday").append(role="user", content="hello")
     text = shop.chat("monday").prompt(2_000).system
     assert "- [project shop] Never drop tables of the shop" in text
     assert "- [the user] Never commit on Fridays" in text
     assert "[the user] Ada likes short answers" in text
     assert "shop" not in ada.scoped(project="site").chat("monday").prompt(2_000).system
     assert "[" not in ada.chat("monday").prompt(2_000).system
-
-
-def test_a_prompt_says_whose_each_recalled_entry_is(memory: Memory) -> None:
-    ada = memory.scoped(user="ada")
-    ada.chat("monday").append(role="user", content="The deployment of the blog failed")
-    shop = ada.scoped(project="shop")
-    shop.chat("monday").append(role="user", content="The deployment of the shop succeeded")
-    shop.chat("tuesday").append(role="user", content="Which deployment?")
-    [block] = [
-        str(one["content"])
-        for one in shop.chat("tuesday").prompt(2_000, "deployment").messages
-        if "<recalled>" in str(one["content"])
-    ]
-    assert "project shop, chat monday]" in block
-    assert "the user, chat monday]" in block
+    ada.remember("Never drop a table", kind="constraint", by="user")
+    assert shop.chat("monday").prompt(2_000).system == text, "it stays as it began"
 
 
 def test_the_same_chat_in_two_spaces_is_two_chats(memory: Memory) -> None:
@@ -141,25 +128,10 @@ def test_the_same_chat_in_two_spaces_is_two_chats(memory: Memory) -> None:
         explained = shop.explain("marathon", hit)
         assert (explained.hit.space, explained.hit.text) == (hit.space, hit.text)
         assert explained.found
-    assert len(shop.chat("monday").prompt(2_000, "marathon").hits) == 1
-
-
-def test_a_prompt_stays_as_it_began_until_it_is_refreshed(memory: Memory) -> None:
-    ada = memory.scoped(user="ada")
-    chat = ada.scoped(project="shop").chat("monday")
-    chat.append(role="user", content="hello")
-    before = chat.prompt(2_000).system
-    ada.remember("Never commit on Fridays", kind="constraint", by="user")
-    assert chat.prompt(2_000).system == before
-    chat.refresh()
-    assert "Fridays" in chat.prompt(2_000).system
-
-
-def test_an_empty_project_of_nobody_reads_what_all_share(memory: Memory) -> None:
-    tenant = memory.scoped(user="")
-    tenant.remember("Deployments happen on Tuesday")
-    found = tenant.scoped(project="shop").recall("deployments")
-    assert [hit.space for hit in found] == ["tenant"]
+    shop.chat("tuesday").append(role="user", content="Which marathon?")
+    block = "".join(str(one["content"]) for one in shop.chat("tuesday").prompt(2_000, "marathon").messages)
+    assert "project shop, chat monday]" in block
+    assert "the user, chat monday]" in block
 
 
 def test_another_user_begins_without_project_and_reads(memory: Memory) -> None:

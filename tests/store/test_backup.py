@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import stat
 from contextlib import closing
@@ -72,30 +71,20 @@ def test_what_is_in_memory_can_be_kept(quick: Memory, tmp_path: Path) -> None:
         assert [message.content for message in copy.chat("a").history()] == ["kept"]
 
 
-def test_awaited(quick: Memory, tmp_path: Path) -> None:
-    assert asyncio.run(quick.aio.backup(tmp_path / "copy.db")).ok
-    assert (tmp_path / "copy.db").is_file()
-
-
-@pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_what_is_there_is_never_replaced(filled: Path, tmp_path: Path, kind: str) -> None:
-    target = tmp_path / "copy.db"
-    if kind == "file":
-        target.write_text("precious")
-    elif kind == "folder":
-        target.mkdir()
-    else:
-        target.symlink_to(tmp_path / "nowhere")
-    with Memory(filled) as memory, pytest.raises(InvalidInput, match="already"):
-        memory.backup(target)
-    assert target.is_symlink() or target.is_dir() or target.read_text() == "precious"
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_a_folder_that_is_missing_is_named(filled: Path, tmp_path: Path) -> None:
-    with Memory(filled) as memory, pytest.raises(Unavailable, match="Check that the folder exists"):
-        memory.backup(tmp_path / "no" / "copy.db")
-    assert not (tmp_path / "no").exists()
+def test_what_is_there_is_never_replaced_and_no_folder_is_made(filled: Path, tmp_path: Path) -> None:
+    file, folder, link = (tmp_path / name for name in ("precious", "folder", "link"))
+    file.write_text("precious")
+    folder.mkdir()
+    link.symlink_to(tmp_path / "nowhere")
+    with Memory(filled) as memory:
+        for target in (file, folder, link):
+            with pytest.raises(InvalidInput, match="already"):
+                memory.backup(target)
+        with pytest.raises(Unavailable, match="Check that the folder exists"):
+            memory.backup(tmp_path / "no" / "copy.db")
+    assert file.read_text() == "precious"
+    assert list(folder.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} == {"memory.db", "precious", "folder", "link"}
 
 
 def test_others_go_on_writing_and_the_copy_is_of_one_moment(filled: Path, tmp_path: Path) -> None:

@@ -93,11 +93,13 @@ def sealed(shared_location: str) -> str:
     return shared_location
 
 
-def test_what_was_written_is_proved(filled: str) -> None:
+def test_what_was_written_is_proved(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(filled, user="ada") as memory:
-        verified = memory.verify()
-        assert (verified.problems, verified.unproven) == ((), 0)
-        assert verified.checked["checksums"] == ROWS
+        for page in (table_rows.PAGE, 4):  # more rows than a page are read to the end
+            monkeypatch.setattr(table_rows, "PAGE", page)
+            verified = memory.verify()
+            assert (verified.problems, verified.unproven) == ((), 0)
+            assert verified.checked["checksums"] == ROWS
 
 
 @pytest.mark.parametrize("sql", CHANGES)
@@ -130,12 +132,6 @@ def test_many_changes_are_counted(filled: str) -> None:
         problems = "\n".join(memory.verify().problems)
         assert problems.count("message long#") == 20
         assert "30 more rows of the table messages" in problems
-
-
-def test_more_rows_than_a_page_are_read_to_the_end(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_rows, "PAGE", 4)
-    with Memory(filled, user="ada") as memory:
-        assert memory.verify().checked["checksums"] == ROWS
 
 
 # Changes through the memory
@@ -177,24 +173,8 @@ def test_a_change_through_the_memory_does_not_cover_one_behind_our_back(filled: 
 # With a key
 
 
-def test_a_revocation_that_is_undone_with_the_row_from_before_is_named(shared_location: str) -> None:
-    with Memory(shared_location, user="ada", key=KEY) as memory:
-        memory.grants.add("user", to="user:bob")
-        memory.grants.add("user", to="user:eve")
-        database, space = memory._runtime.database, memory.scope.space
-        (before, _) = database.all("SELECT ended, checksum FROM grants WHERE space = :space", space=space)
-        memory.grants.revoke("user", to="user:bob")
-        assert memory.verify().ok
-        change(
-            shared_location, f"UPDATE grants SET ended = {before[0]}, checksum = {before[1]} WHERE number = 1"
-        )
-        assert [grant.to for grant in memory.grants] == ["user:bob", "user:eve"]
-        (problem,) = memory.verify().problems
-        assert problem.endswith("number 1, does not end where the next one begins")
-
-
-@pytest.mark.parametrize("last", ["revoked", "erased"])
-def test_an_old_grant_that_is_put_back_between_others_is_named(shared_location: str, last: str) -> None:
+@pytest.mark.parametrize("last", ["none", "revoked", "erased"])
+def test_an_old_grant_that_is_put_back_is_named(shared_location: str, last: str) -> None:
     with Memory(shared_location, user="ada", key=KEY, admin=True) as memory:
         for user in ("eve", "bob"):
             memory.grants.add("user", to=f"user:{user}")
@@ -204,38 +184,31 @@ def test_an_old_grant_that_is_put_back_between_others_is_named(shared_location: 
             memory.erase(user="bob")
         else:
             memory.grants.revoke("user", to="user:bob")
-        memory.grants.add("user", to="user:kim")
+        if last != "none":
+            memory.grants.add("user", to="user:kim")
         assert memory.verify().ok
         with database.writing() as tx:
-            tx.all("DELETE FROM grants WHERE space = :space AND grantee = 'bob'", space=space)
+            which = "number = 2" if last == "none" else "grantee = 'bob'"
+            tx.all(f"DELETE FROM grants WHERE space = :space AND {which}", space=space)
             values = {f"v{n}": value for n, value in enumerate(before)}
             tx.all(f"INSERT INTO grants VALUES ({', '.join(f':{name}' for name in values)})", **values)
-        assert [grant.to for grant in memory.grants] == ["user:eve", "user:bob", "user:kim"]
+        assert "user:bob" in {grant.to for grant in memory.grants}
         (problem,) = memory.verify().problems
-        assert problem == "a grant is missing, or was put back after its user was erased"
+        assert ("does not end where the next one begins" if last == "none" else "was put back") in problem
 
 
-def test_what_was_sealed_is_proved_by_its_key(sealed: str) -> None:
+def test_what_was_sealed_is_proved_by_its_key_only(sealed: str) -> None:
     with Memory(sealed, user="ada", key=KEY) as memory:
         assert (memory.verify().problems, memory.verify().unproven) == ((), 0)
     with Memory(sealed, user="ada") as memory:
         assert (memory.verify(key=KEY).problems, memory.verify(key=KEY).unproven) == ((), 0)
-
-
-def test_without_the_key_nothing_is_proved_and_nothing_is_wrong(sealed: str) -> None:
-    with Memory(sealed, user="ada") as memory:
         verified = memory.verify()
         assert (verified.problems, verified.unproven, verified.checked["checksums"]) == ((), ROWS, 0)
-
-
-def test_another_key_does_not_fit(sealed: str) -> None:
-    with Memory(sealed, user="ada") as memory:
         assert len(memory.verify(key=OTHER).problems) == ROWS
 
 
-@pytest.mark.parametrize("sql", CHANGES)
-def test_a_forger_is_found_out(sealed: str, sql: str) -> None:
-    change(sealed, sql)
+def test_a_forger_is_found_out(sealed: str) -> None:
+    change(sealed, CHANGES[2])
     with Memory(sealed, user="ada", key=KEY) as memory:
         assert "another checksum" in "\n".join(memory.verify().problems)
 
@@ -277,14 +250,8 @@ def rows(table: str) -> st.SearchStrategy[dict[str, Any]]:
 @given(data=st.data())
 def test_another_row_has_another_checksum(table: str, data: st.DataObject) -> None:
     one = data.draw(rows(table))
-    other = {
-        **one,
-        **data.draw(
-            st.fixed_dictionaries(
-                {}, optional={name: st.just(value) for name, value in data.draw(rows(table)).items()}
-            )
-        ),
-    }
+    drawn = {name: st.just(value) for name, value in data.draw(rows(table)).items()}
+    other = {**one, **data.draw(st.fixed_dictionaries({}, optional=drawn))}
     same = checksums.seal(table, one, KEY) == checksums.seal(table, other, KEY)
     assert same == (one == other)
 
@@ -292,19 +259,9 @@ def test_another_row_has_another_checksum(table: str, data: st.DataObject) -> No
 def test_the_checksum_of_a_row_is_this_for_ever() -> None:
     """What was stored is compared with what is computed years later, on another machine."""
     row = dict.fromkeys(tables()["messages"].names) | {
-        "space": "/ada",
-        "chat": "Grüße",
-        "seq": 1,
-        "doc": 7,
-        "id": "a",
-        "given": 1,
-        "role": "user",
-        "at": -5,
-        "tokens": 4,
-        "content": "two\nlines \U0001f600",
-        "raw": "",
-        "meta": '{"k": "ü"}',
-    }
+        "space": "/ada", "chat": "Grüße", "seq": 1, "doc": 7, "id": "a", "given": 1, "role": "user",
+        "at": -5, "tokens": 4, "content": "two\nlines \U0001f600", "raw": "", "meta": '{"k": "ü"}',
+    }  # fmt: skip
     assert checksums.seal("messages", row, b"") == 2557576098
     assert checksums.seal("messages", row, KEY) == -2051479761837167721
 

@@ -28,74 +28,23 @@ def file(tmp_path: Path) -> Path:
 # Memories that are closed
 
 
-@pytest.fixture(scope="module")
-def closed_memories(tmp_path_factory: pytest.TempPathFactory) -> list[Memory]:
-    memories = [Memory(":memory:"), Memory(tmp_path_factory.mktemp("closed") / "memory.db")]
-    for memory in memories:
-        memory.chat("monday").append(role="user", content="the Berlin marathon")
-        memory.recall("marathon")
-        memory.close()
-    return memories
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_a_closed_memory_says_so(closed_memories: list[Memory], name: str) -> None:
-    for memory in closed_memories:
-        with pytest.raises(Closed, match="Open a new Memory"):
-            CALLS[name](memory)
-
-
-def test_a_closed_memory_on_postgresql_says_so(postgres_url: str) -> None:
-    memory = Memory(postgres_url)
+def test_a_closed_memory_says_so(location: str, file: Path) -> None:
+    memory = Memory(location)
+    memory.chat("monday").append(role="user", content="the Berlin marathon")
+    memory.recall("marathon")
     memory.close()
+    memory.close()  # once more is the same as once
+    with Memory(location) as block:
+        pass
+    with pytest.raises(KeyError), Memory(location) as failed:
+        raise KeyError
     for call in CALLS.values():
         with pytest.raises(Closed, match="Open a new Memory"):
             call(memory)
-
-
-def test_closing_twice_is_closing_once(location: str) -> None:
-    memory = Memory(location)
-    memory.close()
-    memory.close()
-
-
-def test_the_end_of_a_block_closes_the_memory(location: str) -> None:
-    with Memory(location) as memory:
-        pass
-    with pytest.raises(Closed):
-        memory.chats()
-
-
-def test_an_error_in_a_block_closes_the_memory(location: str) -> None:
-    with pytest.raises(KeyError), Memory(location) as memory:
-        raise KeyError
-    with pytest.raises(Closed):
-        memory.chats()
-
-
-def test_closing_leaves_one_file(file: Path) -> None:
-    assert [path.name for path in file.parent.iterdir()] == ["memory.db"]
-
-
-def test_a_memory_closed_under_its_readers_says_so_to_each(location: str) -> None:
-    memory = Memory(location)
-    memory.chat("monday").append([{"role": "user", "content": f"message {n}"} for n in range(200)])
-    started = Barrier(5)
-
-    def read() -> str:
-        started.wait()
-        try:
-            while len(memory.chat("monday").history()) == 200:
-                pass
-        except Closed:
-            return "closed"
-        return "lost messages"
-
-    with ThreadPoolExecutor(4) as pool:
-        readers = [pool.submit(read) for _ in range(4)]
-        started.wait()
-        memory.close()
-        assert {reader.result() for reader in readers} == {"closed"}
+    for one in (block, failed):
+        with pytest.raises(Closed):
+            one.chats()
+    assert [path.name for path in file.parent.glob("memory.db*")] == ["memory.db"]
 
 
 @pytest.mark.slow
@@ -126,6 +75,27 @@ print(sum(link.startswith(sys.argv[1]) for link in links))
     if not Path("/proc/self/fd").exists():
         pytest.skip("needs /proc to count open files")
     assert run(script, file) == "0\n"
+
+
+def test_a_memory_closed_under_its_readers_says_so_to_each(location: str) -> None:
+    memory = Memory(location)
+    memory.chat("monday").append([{"role": "user", "content": f"message {n}"} for n in range(200)])
+    started = Barrier(5)
+
+    def read() -> str:
+        started.wait()
+        try:
+            while len(memory.chat("monday").history()) == 200:
+                pass
+        except Closed:
+            return "closed"
+        return "lost messages"
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(4)]
+        started.wait()
+        memory.close()
+        assert {reader.result() for reader in readers} == {"closed"}
 
 
 def test_a_memory_closed_under_its_writers_keeps_what_they_were_told(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chat_messages import contents, seqs
-from holdfast import Closed, Conflict, Memory, Message, Unavailable
+from holdfast import Conflict, Memory, Message, Unavailable
 from holdfast.store import log
 from holdfast.store.database import Connection
 from programs import run, start
@@ -95,19 +93,6 @@ def test_all_that_wait_are_committed_at_once(memory: Memory, file: Path) -> None
     assert memory.verify().problems == ()
 
 
-def test_a_call_alone_is_one_transaction_without_a_savepoint(memory: Memory) -> None:
-    database: Any = memory._runtime.database
-    seen: list[str] = []
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(saying(memory, "first")).result()
-        database._writer.set_trace_callback(seen.append)
-        pool.submit(saying(memory, "second")).result()
-    assert [sql for sql in seen if sql.split()[0] in ("BEGIN", "SAVEPOINT", "RELEASE", "COMMIT")] == [
-        "BEGIN IMMEDIATE",
-        "COMMIT",
-    ]
-
-
 # What each of up to six threads appends: to which chat, under which ids ("" for none), with which words.
 APPENDS = st.lists(
     st.tuples(
@@ -164,28 +149,6 @@ def test_what_a_failed_call_has_written_is_undone_and_nothing_else(memory: Memor
     assert memory._runtime.database.all(COUNT_CALLS) == [(0,)]
 
 
-def test_the_error_of_the_first_call_is_its_own(memory: Memory, file: Path) -> None:
-    memory.chat("monday").append(role="user", content="one", id="k")
-    calls = [saying(memory, "another", id="k"), saying(memory, "two"), saying(memory, "one", id="k")]
-    first, second, third = in_one_group(memory, file, calls)
-    with pytest.raises(Conflict):
-        first.result()
-    assert (second.result().seq, third.result().seq) == (2, 1)
-
-
-def test_a_full_disk_fails_the_transaction_that_it_ended_and_not_the_next(memory: Memory, file: Path) -> None:
-    database: Any = memory._runtime.database
-    database._writer.execute("PRAGMA max_page_count = 200")
-    calls = [saying(memory, "a"), saying(memory, "long " * 400_000), saying(memory, "b")]
-    first, second, third = in_one_group(memory, file, calls)
-    for failed in (first, second):
-        with pytest.raises(Unavailable, match="cannot be written"):
-            failed.result()
-    # It came later.
-    assert third.result().seq == 1
-    assert memory.verify().problems == ()
-
-
 @pytest.mark.parametrize(
     "error", [Unavailable("The disk failed.", "Repair it."), OSError("failed"), SystemExit()]
 )
@@ -209,27 +172,6 @@ def test_an_error_that_ends_the_transaction_fails_all_and_stores_nothing(
     # Who came after it was not a part of it.
     assert futures[3].result().seq == 1
     assert contents(memory.chat("monday").history()) == ["c"]
-
-
-def test_closing_ends_threads_that_append_and_loses_nothing(memory: Memory, file: Path) -> None:
-    begun = Barrier(9)
-
-    def work() -> list[Message]:
-        stored = [memory.chat("monday").append(role="user", content="first")]
-        begun.wait()
-        with suppress(Closed):
-            while True:
-                stored.append(memory.chat("monday").append(role="user", content="more"))
-        return stored
-
-    with ThreadPoolExecutor(8) as pool:
-        futures = [pool.submit(work) for _ in range(8)]
-        begun.wait()
-        memory.close()
-    acknowledged = [message.seq for future in futures for message in future.result()]
-    with Memory(file, user="ada") as again:
-        assert sorted(acknowledged) == seqs(again.chat("monday").history())
-        assert again.verify().problems == ()
 
 
 COMMIT_FAILS = """
@@ -270,27 +212,12 @@ def test_a_commit_that_fails_fails_all_and_stores_nothing(file: Path) -> None:
     run(COMMIT_FAILS, file)
 
 
-# Threads that are cancelled, interrupted and killed
-
-
-def test_a_cancelled_append_leaves_the_others_alone(memory: Memory) -> None:
-    async def work() -> list[Any]:
-        chat = memory.aio.chat("monday")
-        tasks = [asyncio.ensure_future(chat.append(role="user", content=str(n))) for n in range(40)]
-        await asyncio.wait(tasks[:3])
-        for task in tasks[3::4]:
-            task.cancel()
-        return await asyncio.gather(*tasks, return_exceptions=True)
-
-    done = asyncio.run(work())
-    stored = memory.chat("monday").history()
-    assert {one.content for one in done if isinstance(one, Message)} <= set(contents(stored))
-    assert {one for one in done if not isinstance(one, Message | asyncio.CancelledError)} == set()
-    assert seqs(stored) == list(range(1, len(stored) + 1))
+# Threads that are interrupted, and a fork
 
 
 INTERRUPTED = """
 import random, signal, sys, threading
+from concurrent.futures import ThreadPoolExecutor
 from holdfast import Memory
 def interrupt(*_):
     raise KeyboardInterrupt
@@ -327,6 +254,10 @@ for one in [*mine, *(one for part in stored for one in part)]:
 assert set(history.values()) <= {"mine"}
 assert all([one.content for one in part] == [f"{n} {i + 1}" for i in range(len(part))]
            for n, part in enumerate(stored))
+with Memory(sys.argv[1], user="ada") as other:
+    other.chat("monday").append(role="user", content="from another process")
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(chat.append, {"role": "user", "content": "from another thread"}).result()
 assert memory.verify().ok
 print("ok")
 """

@@ -59,10 +59,6 @@ def filled(shared_location: str) -> str:
     return shared_location
 
 
-def with_migration(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
-    with_migrations(monkeypatch, statements)
-
-
 def with_migrations(monkeypatch: pytest.MonkeyPatch, *scripts: Sequence[str]) -> None:
     added = {number: "".join(f"{one};\n" for one in each) for number, each in enumerate(scripts, NEWEST + 1)}
     monkeypatch.setattr(database, "MIGRATIONS", added)
@@ -128,15 +124,6 @@ def test_the_tables_on_postgresql_stand_in_a_schema_of_their_own(own_postgres_ur
     assert query(own_postgres_url, "SELECT * FROM messages", schema="public") == []
 
 
-def test_migrations_are_numbered_without_gaps() -> None:
-    assert list(schema.MIGRATIONS) == list(range(FIRST + 1, NEWEST + 1))
-
-
-def test_every_word_of_a_script_is_run() -> None:
-    for script in (schema._script(), *schema.MIGRATIONS.values()):
-        assert "".join("".join(split_statements(script)).split()) == "".join(script.split())
-
-
 def test_a_script_is_split_at_the_ends_of_its_statements() -> None:
     script = "-- a; b\nCREATE TABLE a (\n  x TEXT  -- no; end\n);\n\nINSERT INTO a VALUES ('x;\ny');\n"
     assert [statement.splitlines()[-1] for statement in split_statements(script)] == [");", "y');"]
@@ -145,67 +132,49 @@ def test_a_script_is_split_at_the_ends_of_its_statements() -> None:
 # Opening
 
 
-def test_a_new_database_has_the_newest_version(filled: str) -> None:
-    assert version(filled) == NEWEST
-
-
 def test_opening_again_changes_nothing(filled: str) -> None:
     before = query(filled, "SELECT * FROM schema_version")
+    assert version(filled) == NEWEST
     Memory(filled).close()
     assert query(filled, "SELECT * FROM schema_version") == before
 
 
+MOODS = "CREATE TABLE moods (space TEXT NOT NULL)"
+
+
 def test_an_older_database_is_brought_up_to_date(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_migration(
-        monkeypatch, "ALTER TABLE messages ADD COLUMN mood TEXT", "CREATE TABLE moods (space TEXT NOT NULL)"
-    )
-    Memory(filled).close()
-    assert (version(filled), columns(filled, "messages")[-1], columns(filled, "moods")) == (
-        NEWEST + 1,
-        "mood",
-        ["space"],
-    )
-
-
-def test_a_new_database_needs_no_migration(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_migration(monkeypatch, "CREATE TABLE moods (space TEXT NOT NULL)")
-    Memory(shared_location).close()
-    assert (version(shared_location), columns(shared_location, "moods")) == (NEWEST + 1, [])
-
-
-def test_what_was_stored_before_an_upgrade_is_there_after_it(
-    filled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_migration(monkeypatch, "ALTER TABLE messages ADD COLUMN mood TEXT")
+    with_migrations(monkeypatch, ["ALTER TABLE messages ADD COLUMN mood TEXT", MOODS])
     with Memory(filled, user="ada") as memory:
         memory.chat("monday").append(role="user", content="again")
         assert [message.content for message in memory.chat("monday").history()] == ["hello", "again"]
         assert memory.verify().problems == ()
+    assert version(filled) == NEWEST + 1
+    assert (columns(filled, "messages")[-1], columns(filled, "moods")) == ("mood", ["space"])
 
 
-BROKEN = [
-    "CREATE TABLE moods (space TEXT NOT NULL)",
-    "INSERT INTO moods (space) VALUES ('x')",
-    "CREATE TABLE (",
-]
+def test_a_new_database_needs_no_migration(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_migrations(monkeypatch, [MOODS])
+    Memory(shared_location).close()
+    assert (version(shared_location), columns(shared_location, "moods")) == (NEWEST + 1, [])
+
+
+BROKEN = [MOODS, "INSERT INTO moods (space) VALUES ('x')", "CREATE TABLE ("]
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_migration(monkeypatch, *BROKEN)
-    with pytest.raises((HoldfastError, sqlite3.Error)):
-        Memory(filled)
+    with monkeypatch.context() as patch:
+        with_migrations(patch, BROKEN)
+        with pytest.raises((HoldfastError, sqlite3.Error)):
+            Memory(filled)
     assert (version(filled), columns(filled, "moods")) == (NEWEST, [])
-
-
-def test_the_migrations_before_one_that_fails_stay(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(filled, user="ada") as memory:
+        assert memory.chat("monday").stats().messages == 1
+    # What was migrated before one that fails stays.
     with_migrations(monkeypatch, ["ALTER TABLE messages ADD COLUMN mood TEXT"], BROKEN)
     with pytest.raises((HoldfastError, sqlite3.Error)):
         Memory(filled)
-    assert (version(filled), columns(filled, "messages")[-1], columns(filled, "moods")) == (
-        NEWEST + 1,
-        "mood",
-        [],
-    )
+    assert (version(filled), columns(filled, "messages")[-1]) == (NEWEST + 1, "mood")
+    assert columns(filled, "moods") == []
 
 
 def test_a_new_database_that_cannot_be_made_is_left_empty(
@@ -221,21 +190,13 @@ def test_a_new_database_that_cannot_be_made_is_left_empty(
     assert version(shared_location) == NEWEST
 
 
-def test_after_a_migration_that_failed_the_database_opens(
-    filled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        with_migration(patch, *BROKEN)
-        with pytest.raises((HoldfastError, sqlite3.Error)):
-            Memory(filled)
-    with Memory(filled, user="ada") as memory:
-        assert memory.chat("monday").stats().messages == 1
-
-
-def test_a_newer_database_is_refused(filled: str) -> None:
+def test_a_newer_database_is_refused_and_stays_as_it_is(filled: str) -> None:
     query(filled, "INSERT INTO schema_version (version) VALUES (99)")
+    tables = ("schema_version", "messages", "spaces", "sessions")
+    before = [query(filled, f"SELECT * FROM {table}") for table in tables]
     with pytest.raises(NewerSchema, match=r"version 99.*[Uu]pgrade"):
         Memory(filled)
+    assert [query(filled, f"SELECT * FROM {table}") for table in tables] == before
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -247,23 +208,10 @@ def test_a_database_from_before_0_1_is_refused_and_stays_as_it_is(filled: str, *
     assert query(filled, "SELECT chat, seq FROM messages") == [("monday", 1)]
 
 
-def test_a_newer_database_stays_as_it_is(filled: str) -> None:
-    query(filled, "INSERT INTO schema_version (version) VALUES (99)")
-    before = [
-        query(filled, f"SELECT * FROM {table}")
-        for table in ("schema_version", "messages", "spaces", "sessions")
-    ]
-    with pytest.raises(NewerSchema):
-        Memory(filled)
-    assert [
-        query(filled, f"SELECT * FROM {t}") for t in ("schema_version", "messages", "spaces", "sessions")
-    ] == before
-
-
 def test_a_migration_that_another_has_just_run_is_not_run_again(
     filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_migration(monkeypatch, "CREATE TABLE moods (space TEXT NOT NULL)")
+    with_migrations(monkeypatch, [MOODS])
     read_version, both, first = database.Database._schema_version, Barrier(2), local()
 
     def read_version_together(self: database.Database) -> int:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from sqlite_files import CALLS, fill, put
 
-from holdfast import Damaged, InvalidInput, Memory, MissingExtra, Unavailable
+from holdfast import Damaged, InvalidInput, Memory, Unavailable
 from programs import run
 from tables import each
 
@@ -143,11 +143,7 @@ except MissingExtra as error:
     assert "pip install '.[postgres]'" in run(script)
 
 
-def test_a_missing_extra_is_an_import_error() -> None:
-    assert issubclass(MissingExtra, ImportError)
-
-
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "postgresql://ada:sec%zzret@localhost/memory",
@@ -201,15 +197,19 @@ def test_a_number_that_is_taken_already_is_said_to_be_damage(shared_location: st
         assert memory.chat("monday").history() == before
 
 
-@pytest.mark.parametrize("call", ["append", "history"])
-def test_a_database_without_a_table_is_damaged_whatever_the_language_of_the_server(
-    postgres_url: str, call: str
+def test_a_database_without_a_table_or_column_is_damaged_whatever_the_language_of_the_server(
+    postgres_url: str,
 ) -> None:
+    def assert_damaged() -> None:
+        for call in ("append", "history"):
+            with pytest.raises(Damaged):
+                CALLS[call](memory)
+
     with Memory(postgres_url, user="ada") as memory:
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute("ALTER TABLE holdfast.messages RENAME COLUMN content TO contents")
-        with pytest.raises(Damaged):
-            CALLS[call](memory)
+        for change in ("RENAME COLUMN content TO contents", "RENAME TO letters"):
+            with psycopg.connect(postgres_url, autocommit=True) as connection:
+                connection.execute(f"ALTER TABLE holdfast.messages {change}".encode())
+            assert_damaged()
 
 
 def test_an_opened_memory_holds_one_connection(postgres_url: str) -> None:

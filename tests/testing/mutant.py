@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any, cast
 
 from fake_chat import FakeChat
@@ -37,6 +38,27 @@ class Altered:
 
 def altered(inner: object, own: dict[str, Method], of_chats: dict[str, Method]) -> Provider:
     return cast("Provider", Altered(inner, own, of_chats))
+
+
+def ignoring(name: str, **fixed: object) -> Method:
+    """Call a method with fixed values for some arguments, whatever is passed."""
+
+    def call(inner: object, *args: object, **options: object) -> object:
+        method = getattr(inner, name)
+        given = signature(method).bind(*args, **options)
+        given.arguments.update(fixed)
+        return method(*given.args, **given.kwargs)
+
+    return call
+
+
+def returning(name: str, change: Callable[[Any], object]) -> Method:
+    """Change what a method returns."""
+    return lambda inner, *args, **options: change(getattr(inner, name)(*args, **options))
+
+
+def reverse(found: Sequence[object]) -> Sequence[object]:
+    return found[::-1]
 
 
 @dataclass(frozen=True)

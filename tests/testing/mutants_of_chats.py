@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from mutant import Method, Mutant, fake_with, of_chats, of_provider
+from mutant import Method, Mutant, fake_with, ignoring, of_chats, of_provider, returning
 
 from fake_chat import FakeChat, Space
 from fake_log import Log
@@ -20,9 +20,16 @@ from holdfast.testing.case import FullChat, full_window
 from holdfast.types import Scope
 
 
-def reversed_window(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
-    window = chat.window(budget, tail=tail)
+def backwards(window: Window) -> Window:
     return replace(window, messages=window.messages[::-1])
+
+
+def without_omissions(window: Window) -> Window:
+    return replace(window, omitted=())
+
+
+def at_least_one(chat: FullChat, budget: int = 8_000, *, tail: int = 0) -> Window:
+    return chat.window(budget, tail=tail or 1)
 
 
 def single_messages(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
@@ -72,8 +79,24 @@ def changing(change: Callable[[Message], Message]) -> Method:
     return lambda chat, messages: chat.append([change(message) for message in messages])
 
 
-def numbered_from_zero(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
-    return [replace(message, seq=message.seq - 1) for message in chat.append(messages)]
+def from_zero(stored: list[Message]) -> list[Message]:
+    return [replace(one, seq=one.seq - 1) for one in stored]
+
+
+def in_seconds(message: Message) -> Message:
+    return replace(message, at=message.at and message.at.replace(microsecond=0))
+
+
+def shortened(message: Message) -> Message:
+    return replace(message, content=message.content[:65_536])
+
+
+def trimmed(message: Message) -> Message:
+    return replace(message, content=" ".join(message.content.split()))
+
+
+def of_the_user(message: Message) -> Message:
+    return replace(message, role="user" if message.role == "developer" else message.role)
 
 
 class RacyChat(FakeChat):
@@ -86,23 +109,6 @@ class RacyChat(FakeChat):
         time.sleep(0)  # let other threads go on
         log.messages = copy.messages
         return stored
-
-
-class CachingChat(FakeChat):
-    """Show through each handle what it has shown before, until something is appended through it."""
-
-    def __init__(self, name: str, scope: Scope, space: Space) -> None:
-        super().__init__(name, scope, space)
-        self._shown: dict[object, Window] = {}
-
-    def append(self, messages: Sequence[Message], /) -> list[Message]:
-        self._shown.clear()
-        return super().append(messages)
-
-    def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
-        if (budget, tail) not in self._shown:
-            self._shown[budget, tail] = super().window(budget, tail=tail)
-        return self._shown[budget, tail]
 
 
 def ring(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
@@ -153,9 +159,8 @@ class GappyChat(FakeChat):
         return int(self._space.scratchpad.get(self.id, "0"))
 
 
-def named_by_their_words(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
-    ids = [one.id or sha256(one.content.encode()).hexdigest() for one in messages]
-    return chat.append([replace(one, id=id_) for one, id_ in zip(messages, ids, strict=True)])
+def named_by_its_words(message: Message) -> Message:
+    return replace(message, id=message.id or sha256(message.content.encode()).hexdigest())
 
 
 def with_words_only(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
@@ -164,20 +169,11 @@ def with_words_only(chat: FullChat, messages: Sequence[Message]) -> list[Message
 
 def flat(message: Message) -> Message:
     """Write the arguments of calls as texts, and lose those that are no object."""
-    calls = [
-        replace(
-            one,
-            arguments={}
-            if isinstance(one.arguments, str)
-            else {k: _plain(v) for k, v in one.arguments.items()},
-        )
-        for one in message.calls
-    ]
+    calls = []
+    for one in message.calls:
+        given = {} if isinstance(one.arguments, str) else one.arguments
+        calls.append(replace(one, arguments={name: str(value) for name, value in given.items()}))
     return replace(message, calls=tuple(calls))
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, str | int) else str(value)
 
 
 class Later:
@@ -201,70 +197,39 @@ class Called(FakeProvider):
 
 
 CORE = (
-    of_chats("messages out of order", "core", window=reversed_window),
-    of_chats(
-        "the tail is cut", "core", window=lambda chat, budget=8_000, tail=None: chat.window(budget, tail=0)
-    ),
-    of_chats(
-        "a tail of 0 keeps one",
-        "core",
-        window=lambda chat, budget=8_000, tail=0: chat.window(budget, tail=tail or 1),
-    ),
+    of_chats("messages out of order", "core", window=returning("window", backwards)),
+    of_chats("the tail is cut", "core", window=ignoring("window", tail=0)),
+    of_chats("a tail of 0 keeps one", "core", window=at_least_one),
     of_chats("a tail longer than the chat is none", "core", window=collapsed_tail),
     of_chats("a call and its result are parted", "core", window=single_messages),
-    of_chats(
-        "the budget is ignored",
-        "core",
-        window=lambda chat, budget=8_000, tail=None: chat.window(10**9, tail=tail),
-    ),
-    of_chats(
-        "what is left out is not stated",
-        "core",
-        window=lambda chat, budget=8_000, tail=None: replace(chat.window(budget, tail=tail), omitted=()),
-    ),
+    of_chats("the budget is ignored", "core", window=ignoring("window", budget=10**9)),
+    of_chats("what is left out is not stated", "core", window=returning("window", without_omissions)),
     of_chats("stats of an unknown chat raise", "core", stats=unknown_raises),
     of_chats("a batch is stored one by one", "core", append=one_by_one),
     of_chats("text and calls are two messages", "core", append=calls_apart),
-    of_chats("numbers begin with 0", "core", append=numbered_from_zero),
+    of_chats("numbers begin with 0", "core", append=returning("append", from_zero)),
     of_chats("times are lost", "core", append=changing(lambda one: replace(one, at=datetime.now(UTC)))),
-    of_chats(
-        "long messages are cut",
-        "core",
-        append=changing(lambda one: replace(one, content=one.content[:65_536])),
-    ),
-    of_chats(
-        "words are trimmed",
-        "core",
-        append=changing(lambda one: replace(one, content=" ".join(one.content.split()))),
-    ),
+    of_chats("times are cut to seconds", "core", append=changing(in_seconds)),
+    of_chats("long messages are cut", "core", append=changing(shortened)),
+    of_chats("words are trimmed", "core", append=changing(trimmed)),
     of_chats("speakers lose their names", "core", append=changing(lambda one: replace(one, name=None))),
-    of_provider("all chats are one", "core", chat=lambda memory, _: memory.chat("c")),
-    Mutant("an append is lost when two come at once", "core", fake_with(RacyChat)),
-    of_provider("everybody is the same user", "scopes", scoped=lambda memory, **_: memory.scoped()),
-    of_chats("messages are known by their words", "core", append=named_by_their_words),
+    of_chats("messages are known by their words", "core", append=changing(named_by_its_words)),
     of_chats("messages without words are dropped", "core", append=with_words_only),
     of_chats("arguments of calls are made flat", "core", append=changing(flat)),
-    of_chats(
-        "instructions are the user's",
-        "core",
-        append=changing(lambda one: replace(one, role="user" if one.role == "developer" else one.role)),
-    ),
-    of_chats("stats have to be awaited", "core", stats=lambda chat: Later(chat.stats())),
-    of_provider(
-        "ids are written down as words", "core", chat=lambda memory, id_: memory.chat(re.sub(r"\W", "_", id_))
-    ),
-    Mutant("a name is a method", "core", lambda _: Called()),
-    Mutant("a handle reads once", "core", fake_with(StaleChat)),
-    Mutant("a failed append takes numbers", "core", fake_with(GappyChat)),
-    Mutant("a window is cached per handle", "core", fake_with(CachingChat)),
-    of_chats("only the newest thousand are kept", "core", window=ring),
-    of_provider("ids are stripped", "core", chat=lambda memory, id_: memory.chat(id_.strip())),
-    of_chats(
-        "times are cut to seconds",
-        "core",
-        append=changing(lambda one: replace(one, at=one.at and one.at.replace(microsecond=0))),
-    ),
+    of_chats("instructions are the user's", "core", append=changing(of_the_user)),
     of_chats(
         "payloads have floats only", "core", append=changing(lambda one: replace(one, raw=floats(one.raw)))
     ),
+    of_chats("stats have to be awaited", "core", stats=returning("stats", Later)),
+    of_chats("only the newest thousand are kept", "core", window=ring),
+    of_provider("all chats are one", "core", chat=lambda memory, _: memory.chat("c")),
+    of_provider("ids are stripped", "core", chat=lambda memory, id_: memory.chat(id_.strip())),
+    of_provider(
+        "ids are written down as words", "core", chat=lambda memory, id_: memory.chat(re.sub(r"\W", "_", id_))
+    ),
+    of_provider("everybody is the same user", "scopes", scoped=lambda memory, **_: memory.scoped()),
+    Mutant("an append is lost when two come at once", "core", fake_with(RacyChat)),
+    Mutant("a name is a method", "core", lambda _: Called()),
+    Mutant("a handle reads once", "core", fake_with(StaleChat)),
+    Mutant("a failed append takes numbers", "core", fake_with(GappyChat)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mutant import Mutant, altered, of_chats, of_provider
+from mutant import Mutant, altered, ignoring, of_chats, of_provider, returning, reverse
 
 from holdfast import Hit
 from holdfast.testing.case import FullChat, FullProvider
@@ -46,33 +46,17 @@ def limit_before_scope(chat: FullChat, query: str, scope: Any = "both", limit: i
 
 FINDING = (
     of_chats("% and _ are wildcards", "search", search=like),
-    of_chats(
-        "the limit of a search is ignored",
-        "search",
-        search=lambda chat, query, scope="both", limit=20: chat.search(query, scope, 10**6),
-    ),
+    of_chats("the limit of a search is ignored", "search", search=ignoring("search", limit=10**6)),
     of_chats("each scope has a limit of its own", "search", search=limit_for_each),
     of_chats("case matters", "search", search=exact_case),
-    of_chats(
-        "the scope is ignored",
-        "search",
-        search=lambda chat, query, scope="both", limit=20: chat.search(query, "both", limit),
-    ),
-    of_provider(
-        "the limit of a recall is ignored",
-        "recall",
-        recall=lambda memory, query, limit=10: memory.recall(query, limit=10**6),
-    ),
-    of_provider(
-        "the worst is recalled first",
-        "recall",
-        recall=lambda memory, query, limit=10: memory.recall(query, limit=limit)[::-1],
-    ),
+    of_chats("the scope is ignored", "search", search=ignoring("search", scope="both")),
     of_chats("a query is a pattern", "search", search=by_pattern),
     Mutant(
         "the limit comes before the scope",
         "search",
         lambda inner: altered(inner, {}, {"search": limit_before_scope}),
     ),
+    of_provider("the limit of a recall is ignored", "recall", recall=ignoring("recall", limit=10**6)),
+    of_provider("the worst is recalled first", "recall", recall=returning("recall", reverse)),
     of_provider("a question is full of operators", "recall", recall=by_operators),
 )

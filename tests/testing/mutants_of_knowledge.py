@@ -7,16 +7,11 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any, cast
 
-from mutant import Altered, Mutant, fake_that_knows, of_chats, of_provider
+from mutant import Altered, Mutant, fake_that_knows, ignoring, of_chats, of_provider, returning
 
 from fake_ledger import Ledger
 from fake_provider import FakeProvider
-from holdfast import (
-    ChatInfo,
-    Message,
-    Record,
-    Writer,
-)
+from holdfast import Change, ChatInfo, Message, Record, Writer
 from holdfast.contract import Provider
 from holdfast.testing.case import FullChat, FullProvider, FullReading
 from stored_texts import text_of
@@ -84,7 +79,20 @@ def soul_as_profile(memory: FullProvider, text: str, kind: str = "fact", **optio
     return memory.remember(text, "profile" if kind == "soul" else kind, **options)
 
 
-def rolled_back_to_something(memory: FullProvider, what: str, version: int) -> list[Record]:
+def profile_for_soul(memory: FullProvider, what: str) -> Record | None:
+    return memory.get("profile" if what == "soul" else what)
+
+
+def added_text(memory: FullProvider, what: str, text: str, **options: Any) -> Record:
+    there = memory.get(what)
+    return memory.replace(what, (there.text if there else "") + text, **options)
+
+
+def back_to_anything(memory: FullProvider, what: str, version: int) -> list[Record]:
+    return memory.rollback(what, version) if what != "unknown" else []
+
+
+def back_to_something(memory: FullProvider, what: str, version: int) -> list[Record]:
     """Go back to the first version where there was nothing yet."""
     return memory.rollback(what, version or 1)
 
@@ -99,59 +107,34 @@ def present_before_the_first(memory: FullProvider, version: int) -> FullReading:
     return memory.at(version or memory.version())
 
 
+def oldest_changes(memory: FullProvider, limit: int | None = None, **which: Any) -> list[Change]:
+    return memory.changes(**which)[::-1][:limit]
+
+
+def limited_before_the_kind(
+    memory: FullProvider, kind: str | None = None, limit: int | None = None
+) -> list[Change]:
+    return [one for one in memory.changes(limit=limit) if kind in (None, one.kind)]
+
+
 KNOWING = (
     Mutant("a removed constraint comes back", "profile", fake_that_knows(Returning)),
     Mutant("an agent may add constraints", "profile", fake_that_knows(Unguarded)),
     Mutant("a rollback rewrites history", "versions", fake_that_knows(Rewriting)),
     Mutant("a record that was taken back is changed", "records", fake_that_knows(Reviving)),
-    of_provider(
-        "who says nothing is the user",
-        "profile",
-        remember=constraint_of_the_user,
-    ),
-    of_provider(
-        "a rollback of nothing succeeds",
-        "versions",
-        rollback=lambda memory, what, version: memory.rollback(what, version) if what != "unknown" else [],
-    ),
-    of_provider(
-        "the limit comes before the kind",
-        "changes",
-        changes=lambda memory, kind=None, limit=None: [
-            one for one in memory.changes(limit=limit) if kind in (None, one.kind)
-        ],
-    ),
+    of_provider("who says nothing is the user", "profile", remember=constraint_of_the_user),
     of_provider("removing what is not there succeeds", "profile", retract=lenient),
     of_provider("a profile is added to", "profile", remember=added_profile),
     of_provider("a profile is not taken back", "profile", retract=profile_that_is_never_empty),
-    of_provider(
-        "a rollback to nothing keeps the first version", "versions", rollback=rolled_back_to_something
-    ),
-    of_provider(
-        "the soul is the profile",
-        "profile",
-        remember=soul_as_profile,
-        get=lambda memory, what: memory.get("profile" if what == "soul" else what),
-    ),
+    of_provider("the soul is the profile", "profile", remember=soul_as_profile, get=profile_for_soul),
+    of_provider("a replaced text is kept", "records", replace=added_text),
+    of_provider("a rollback of nothing succeeds", "versions", rollback=back_to_anything),
+    of_provider("a rollback is by the agent", "versions", rollback=ignoring("rollback", by="agent")),
+    of_provider("a rollback to nothing keeps the first version", "versions", rollback=back_to_something),
     of_provider("at(version) gives the newest", "versions", at=newest_at),
     of_provider("at(0) is now", "versions", at=present_before_the_first),
-    of_provider(
-        "changes come the oldest first",
-        "changes",
-        changes=lambda memory, kind=None, limit=None: memory.changes(kind=kind)[::-1][:limit],
-    ),
-    of_provider(
-        "a rollback is by the agent",
-        "versions",
-        rollback=lambda memory, what, version: memory.rollback(what, version, by="agent"),
-    ),
-    of_provider(
-        "a replaced text is kept",
-        "records",
-        replace=lambda memory, what, text, by: memory.replace(
-            what, next((one.text for one in memory.records() if one.id == what), "") + text, by=by
-        ),
-    ),
+    of_provider("the limit comes before the kind", "changes", changes=limited_before_the_kind),
+    of_provider("changes come the oldest first", "changes", changes=oldest_changes),
 )
 
 
@@ -198,9 +181,20 @@ def made_by_naming(chat: FullChat, title: str) -> None:
     chat.rename(title)
 
 
-def oldest_first(memory: FullProvider, **options: Any) -> list[ChatInfo]:
-    """Sort by when a chat began."""
-    return sorted(memory.chats(**options), key=lambda one: one.oldest, reverse=True)
+def paged_too_early(memory: FullProvider, *, archived: bool | None = False, **page: Any) -> list[ChatInfo]:
+    return [one for one in memory.chats(archived=None, **page) if archived in (None, one.archived)]
+
+
+def by_beginning(found: list[ChatInfo]) -> list[ChatInfo]:
+    return sorted(found, key=lambda one: one.oldest, reverse=True)
+
+
+def without_tools(found: list[Message]) -> list[Message]:
+    return [one for one in found if one.role != "tool"]
+
+
+def oldest_page(chat: FullChat, limit: int | None = None, **place: Any) -> list[Message]:
+    return chat.history(**place)[:limit]
 
 
 class Constraining(Altered):
@@ -223,48 +217,14 @@ SESSIONS = (
     of_chats("a snapshot shows what comes later", "snapshots", prompt=leaking),
     of_chats("a snapshot of nothing shows what comes later", "snapshots", prompt=never_frozen_at_first),
     of_chats("advancing does nothing", "snapshots", refresh=lambda chat: chat.snapshot() or 0),
-    of_provider(
-        "archived chats are listed",
-        "sessions",
-        chats=lambda memory, archived=False, **options: memory.chats(archived=None, **options),
-    ),
-    of_provider(
-        "a page of chats is taken before archived ones are left out",
-        "sessions",
-        chats=lambda memory, archived=False, **page: [
-            one for one in memory.chats(archived=None, **page) if archived in (None, one.archived)
-        ],
-    ),
-    of_chats(
-        "a history leaves out what tools said",
-        "sessions",
-        history=lambda chat, limit=None, before=None, after=None: [
-            one for one in chat.history(limit, before=before, after=after) if one.role != "tool"
-        ],
-    ),
-    of_provider("chats are listed by their beginning", "sessions", chats=oldest_first),
+    of_provider("archived chats are listed", "sessions", chats=ignoring("chats", archived=None)),
+    of_provider("pages are taken before archived chats are left out", "sessions", chats=paged_too_early),
+    of_provider("chats are listed by their beginning", "sessions", chats=returning("chats", by_beginning)),
+    of_chats("a history leaves out what tools said", "sessions", history=returning("history", without_tools)),
     of_chats("naming makes a chat", "sessions", rename=made_by_naming),
-    of_chats(
-        "the first page is the oldest",
-        "sessions",
-        history=lambda chat, limit=None, before=None, after=None: chat.history(before=before, after=after)[
-            :limit
-        ],
-    ),
-    of_chats(
-        "a review is always of everything",
-        "review",
-        review=lambda chat, since=None, limit=200: chat.review(limit=limit),
-    ),
-    of_chats(
-        "the system text is lost",
-        "prompt",
-        prompt=lambda chat, budget=8_000, query=None, system="": chat.prompt(budget, query),
-    ),
-    of_chats(
-        "nothing is recalled for a prompt",
-        "prompt",
-        prompt=lambda chat, budget=8_000, query=None, system="": chat.prompt(budget, system=system),
-    ),
+    of_chats("the first page is the oldest", "sessions", history=oldest_page),
+    of_chats("a review is always of everything", "review", review=ignoring("review", since=None)),
+    of_chats("the system text is lost", "prompt", prompt=ignoring("prompt", system="")),
+    of_chats("nothing is recalled for a prompt", "prompt", prompt=ignoring("prompt", query=None)),
     Mutant("learning adds a constraint", "learn", constraining, of_the_fake=False),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
-from mutant import Mutant, fake_with, of_chats
+from mutant import Mutant, fake_with, ignoring, of_chats, returning
 
 from fake_chat import LLM, FakeChat
 from fake_log import Log, Part
@@ -101,28 +102,50 @@ def beside_summaries(chat: FullChat, budget: int = 8_000, *, tail: int | None = 
     return replace(window, messages=messages, tokens=tokens_of(messages) + tokens_of(window.summaries))
 
 
-def containers(
-    chat: FullChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
-) -> Expansion:
-    found = chat.expand(summary, max_tokens, cursor=cursor)
+def containers(chat: FullChat, summary: str, *args: int, **options: Any) -> Expansion:
+    found = chat.expand(summary, *args, **options)
     if not found.summary.depth:
         return found
     parents = [chat.describe(one).summary for one in chat.describe(summary).parents]
     return replace(found, children=tuple(parents), truncated=False, cursor=None)
 
 
-def empty_expansion(
-    chat: FullChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
-) -> object:
+def empty_expansion(chat: FullChat, *args: Any, **options: Any) -> object:
     try:
-        return chat.expand(summary, max_tokens, cursor=cursor)
+        return chat.expand(*args, **options)
     except ValueError:
         return None
 
 
-def swapped(chat: FullChat, summary: str) -> Description:
-    found = chat.describe(summary)
+def broken_expansion(chat: FullChat, *args: Any, **options: Any) -> object:
+    try:
+        return chat.expand(*args, **options)
+    except ValueError as error:
+        raise RuntimeError("no row") from error
+
+
+def that_ends(found: Expansion) -> Expansion:
+    return replace(found, truncated=False, cursor=None)
+
+
+def first_page(chat: FullChat, summary: str, max_tokens: int = 4_000, **_: object) -> Expansion:
+    return replace(chat.expand(summary, max_tokens), truncated=True, cursor=uuid4().hex)
+
+
+def swapped(found: Description) -> Description:
     return replace(found, parents=found.children, children=found.parents)
+
+
+def without_summaries(window: Window) -> Window:
+    return replace(window, summaries=())
+
+
+def of_one_token(chat: FullChat, _: int, most: float = 0.75) -> bool:
+    return chat.stats().context_tokens > most
+
+
+def shortening(chat: Any, *, llm: LLM | None = None, **options: Any) -> object:
+    return chat.compact(llm=llm and (lambda prompt: llm(prompt)[:100] or "nothing"), **options)
 
 
 class Open(FakeProvider):
@@ -141,15 +164,6 @@ class Open(FakeProvider):
         return OpenChat(name, self._scope, self._space)
 
 
-def broken_expansion(
-    chat: FullChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
-) -> object:
-    try:
-        return chat.expand(summary, max_tokens, cursor=cursor)
-    except ValueError as error:
-        raise RuntimeError("no row") from error
-
-
 SUMMARIES = (
     Mutant("compaction drops messages", "compact", fake_with(Forgetful)),
     Mutant("a lock is held while a model answers", "compact", fake_with(Locked)),
@@ -159,45 +173,15 @@ SUMMARIES = (
     Mutant("the newest messages are summarised", "compact", fake_with(TaillessChat)),
     of_chats("summarised messages are shown as well", "compact", window=beside_summaries),
     of_chats("a chat is always crowded", "compact", needs_compaction=lambda *_: True),
-    of_chats(
-        "tokens are taken for a share",
-        "compact",
-        needs_compaction=lambda chat, _, most=0.75: chat.stats().context_tokens > most,
-    ),
-    of_chats(
-        "summaries leave the window",
-        "compact",
-        window=lambda chat, budget=8_000, tail=None: replace(chat.window(budget, tail=tail), summaries=()),
-    ),
-    of_chats(
-        "an answer of any length is taken",
-        "compact",
-        compact=lambda chat, *, full=False, budget=8_000, llm=None: chat.compact(
-            full=full, budget=budget, llm=llm and (lambda prompt: llm(prompt)[:100] or "nothing")
-        ),
-    ),
+    of_chats("tokens are taken for a share", "compact", needs_compaction=of_one_token),
+    of_chats("summaries leave the window", "compact", window=returning("window", without_summaries)),
+    of_chats("an answer of any length is taken", "compact", compact=shortening),
     of_chats("an unknown summary breaks everything", "tools", expand=broken_expansion),
     of_chats("expand gives what contains a summary", "explore", expand=containers),
-    of_chats("parents and children are swapped", "explore", describe=swapped),
+    of_chats("parents and children are swapped", "explore", describe=returning("describe", swapped)),
     of_chats("an unknown summary is empty", "explore", expand=empty_expansion),
-    of_chats(
-        "expand knows no cap",
-        "explore",
-        expand=lambda chat, id_, max_tokens=0, cursor=None: chat.expand(id_, 10**9, cursor=cursor),
-    ),
-    of_chats(
-        "expand does not lead on",
-        "explore",
-        expand=lambda chat, id_, max_tokens=4_000, cursor=None: replace(
-            chat.expand(id_, max_tokens, cursor=cursor), truncated=False, cursor=None
-        ),
-    ),
-    of_chats(
-        "pages of an expansion never end",
-        "explore",
-        expand=lambda chat, id_, max_tokens=4_000, cursor=None: replace(
-            chat.expand(id_, max_tokens), truncated=True, cursor=uuid4().hex
-        ),
-    ),
+    of_chats("expand knows no cap", "explore", expand=ignoring("expand", max_tokens=10**9)),
+    of_chats("expand does not lead on", "explore", expand=returning("expand", that_ends)),
+    of_chats("pages of an expansion never end", "explore", expand=first_page),
     Mutant("a summary of another user opens", "scopes", lambda _: Open()),
 )

@@ -47,11 +47,6 @@ class TestTracedMemory(Conformance):
         return traced(Memory(":memory:", user="ada", admin=True), on_event=Observed())
 
 
-class TestTracedFake(Conformance):
-    def make(self) -> Provider:
-        return traced(FakeProvider(), on_event=Observed())
-
-
 class TestTracedMinimal(Conformance):
     def make(self) -> Provider:
         return traced(MinimalProvider(), on_event=Observed())

@@ -123,35 +123,36 @@ def test_who_does_not_say_how_to_make_a_provider_is_told() -> None:
 # The command
 
 
-def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["holdfast.testing:MinimalProvider"]) == 0
-    assert capsys.readouterr().out == f"{check(MinimalProvider)}\n"
-
-
-def test_the_command_takes_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fake_provider:FakeProvider", "search", "scratchpad"]) == 0
-    assert capsys.readouterr().out == f"{check(FakeProvider, groups=('search', 'scratchpad'))}\n"
-    assert main(["fake_provider:FakeProvider", "nothing"]) == 2
-    assert "Unknown groups of cases: nothing." in capsys.readouterr().err
-
-
 def another(_: object) -> FakeProvider:
     return FakeProvider()
 
 
-def test_the_command_takes_what_opens_the_storage_again(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fake_provider:FakeProvider", "scratchpad"]) == 0
-    assert "NOT CHECKED whether anything lasts" in capsys.readouterr().out
-    assert main(["fake_provider:FakeProvider", f"reopen={__name__}:another", "scratchpad"]) == 1
-    assert "FAILED  scratchpad: scratchpads last" in capsys.readouterr().out
+@each(
+    ("arguments", "code", "told"),
+    [
+        (["holdfast.testing:MinimalProvider"], 0, f"{check(MinimalProvider)}\n"),
+        (["fake_provider:FakeProvider", "search"], 0, f"{check(FakeProvider, groups=['search'])}\n"),
+        (["fake_provider:FakeProvider", "scratchpad"], 0, "NOT CHECKED whether anything lasts"),
+        ([f"{__name__}:Forgetful"], 1, "FAILED  core: "),
+        (
+            ["fake_provider:FakeProvider", f"reopen={__name__}:another", "scratchpad"],
+            1,
+            "FAILED  scratchpad: scratchpads last",
+        ),
+        (["fake_provider:FakeProvider", "nothing"], 2, "Unknown groups of cases: nothing."),
+        ([], 2, "package.module:factory"),
+    ],
+)
+def test_the_command_prints_the_report_and_ends_with_a_code(
+    arguments: list[str], code: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == code
+    out, err = capsys.readouterr()
+    assert told in (err if code == 2 else out)
+    assert not (out if code == 2 else err)
 
 
-def test_the_command_fails_when_the_provider_does(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([f"{__name__}:Forgetful"]) == 1
-    assert "FAILED  core: " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "",
@@ -169,11 +170,6 @@ def test_what_is_no_factory_is_refused(path: str, capsys: pytest.CaptureFixture[
         factory(path)
     assert main([path]) == 2
     assert capsys.readouterr().out == ""
-
-
-def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "package.module:factory" in capsys.readouterr().err
 
 
 # The examples

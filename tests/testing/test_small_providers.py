@@ -1,22 +1,18 @@
-"""Properties of the two small providers: windows, trees of summaries, and versions."""
+"""A property of the smallest provider: what its windows show."""
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_provider import FakeProvider
 from holdfast import Message, ToolCall
 from holdfast.testing import MinimalProvider
-from holdfast.testing.case import full_window, seqs, texts, tokens_of, unpaired
-from holdfast.testing.cases.exploration import walk
-from soak import cases
+from holdfast.testing.case import tokens_of, unpaired
 
 IDS = st.sampled_from(["call_0", "call_1"])
 SAID = st.builds(
     Message, st.sampled_from(["user", "assistant"]), st.text("ab 漢😀", min_size=1).filter(str.strip)
 )
-NUMBERS = st.integers(0, 40)
 
 
 @st.composite
@@ -34,7 +30,7 @@ CONVERSATIONS = st.lists(st.one_of(SAID.map(lambda one: [one]), tool_uses()), ma
 )
 
 
-@given(CONVERSATIONS, st.integers(0, 120), NUMBERS)
+@given(CONVERSATIONS, st.integers(0, 120), st.integers(0, 40))
 def test_a_window_is_the_longest_end_that_fits_and_parts_nothing(
     said: list[Message], budget: int, tail: int
 ) -> None:
@@ -47,47 +43,3 @@ def test_a_window_is_the_longest_end_that_fits_and_parts_nothing(
     assert list(found.messages) == stored[len(stored) - max(least, fitting) :]
     assert found.tokens == tokens_of(found.messages)
     assert sum(one.messages for one in found.omitted) + len(found.messages) == len(stored)
-
-
-@settings(max_examples=cases(10, 120))
-@given(st.lists(CONVERSATIONS, max_size=6), st.integers(10, 200), NUMBERS)
-def test_compaction_loses_and_parts_nothing(parts: list[list[Message]], budget: int, tail: int) -> None:
-    chat, stored = FakeProvider().chat("c"), list[Message]()
-    for part in parts:
-        stored += chat.append(part)
-        result = chat.compact(full=True, budget=budget)
-        assert result.noop or result.tokens_after < result.tokens_before
-        window = full_window(chat)
-        reached = [message for one in window.summaries for message in walk(chat, one.id)]
-        assert [*reached, *window.messages] == stored
-        for one in window.summaries:
-            assert unpaired(stored[: one.last]) == []
-        shown = chat.window(budget, tail=tail).messages
-        assert unpaired(shown) == []
-        assert seqs(shown) == list(range(len(stored) - len(shown) + 1, len(stored) + 1))
-        assert chat.stats().context_tokens == window.tokens
-        assert chat.compact(full=True, budget=budget).noop
-
-
-WRITES = st.lists(st.tuples(st.sampled_from(["add", "replace", "retract", "rollback"]), NUMBERS), max_size=25)
-
-
-@given(WRITES)
-def test_every_version_stays_what_it_was(writes: list[tuple[str, int]]) -> None:
-    memory = FakeProvider()
-    states: list[list[str]] = [[]]
-    for what, number in writes:
-        there = memory.records()
-        if what == "add" or not there:
-            memory.remember(f"fact {number}")
-        elif what == "replace":
-            memory.replace(there[number % len(there)].id, f"other {number}")
-        elif what == "retract":
-            memory.retract(there[number % len(there)].id)
-        else:
-            memory.rollback(there[number % len(there)].id, number % len(states))
-        states.append(texts(memory.records()))
-    assert memory.version() == len(states) - 1
-    assert [texts(memory.at(version).records()) for version in range(len(states))] == states
-    newest_first = memory.changes()
-    assert [one.version for one in newest_first] == list(range(len(writes), 0, -1))

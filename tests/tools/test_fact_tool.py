@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
 import tool_fixtures
 from tool_fixtures import problem
 
-from holdfast import Memory
-from holdfast.chat import Chat
+from holdfast import Chat, Memory
 from holdfast.tools.presets import fact_tool
+from tables import each
 
 memory, chat = tool_fixtures.memory_of_agent, tool_fixtures.chat
 
@@ -34,7 +33,7 @@ def test_facts_are_added_replaced_and_removed(memory: Memory, chat: Chat) -> Non
     assert "already" in str(tool({"action": "add", "content": "Lives in Berlin"}).data["message"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "said"),
     [
         ({"action": "add"}, "`content` is missing"),
@@ -53,11 +52,10 @@ def test_facts_are_added_replaced_and_removed(memory: Memory, chat: Chat) -> Non
         ({}, "action"),
         ("{", "JSON"),
     ],
-    ids=lambda value: str(value)[:50],
 )
 def test_what_goes_wrong_with_facts(memory: Memory, arguments: dict[str, object], said: str) -> None:
-    memory.remember("Likes tea")
-    memory.remember("Likes the river")
+    if not memory.version():
+        memory.remember(["Likes tea", "Likes the river"])
     before = memory.version()
     found = fact_tool(memory)(arguments)
     assert said in problem(found)
@@ -80,36 +78,13 @@ def test_episodes_are_searched_and_viewed(memory: Memory) -> None:
     assert tool({"action": "search", "query": "mountains"}).data["message"] == "No matches found."
 
 
-def test_facts_are_consolidated_by_a_model(memory: Memory) -> None:
-    asked: list[str] = []
-
-    def model(prompt: str) -> str:
-        asked.append(prompt)
-        return "[]"
-
-    tool = fact_tool(memory, llm=model)
-    memory.remember("Likes tea")
-    assert tool({"action": "consolidate"}).data["success"] is True
-    assert asked == []
-
-
 def test_a_list_is_consolidated_alone_and_the_result_says_how(memory: Memory) -> None:
     asked: list[str] = []
 
     def model(prompt: str) -> str:
         asked.append(prompt)
-        return json.dumps(
-            {
-                "changes": [
-                    {
-                        "entries": [1, 2],
-                        "change": "same",
-                        "text": "Likes green tea and the river",
-                        "why": "one thing",
-                    }
-                ]
-            }
-        )
+        joined = {"text": "Likes green tea and the river", "why": "one thing"}
+        return json.dumps({"changes": [{"entries": [1, 2], "change": "same", **joined}]})
 
     def failing(prompt: str) -> str:
         raise RuntimeError("no answer")

@@ -6,148 +6,74 @@ from typing import Any
 
 import pytest
 
-from holdfast import Hit, InvalidInput, Kind, Memory
+from holdfast import InvalidInput, Kind, Memory
 from holdfast.tools.presets.observations import consolidate_session, recall_fil, remember_fil
 from tables import each
 
 FIL = ("finding", "insight", "lesson")
 
 
-def texts(hits: list[Hit]) -> list[str]:
-    return [hit.text for hit in hits]
-
-
-def studied(memory: Memory) -> None:
-    """Remember what a study of an API found out."""
-    remember_fil(
-        memory,
-        ["The API rate limit is 60 calls", "The API answers in JSON"],
-        ["Most API errors come at night"],
-        ["Back off when the API rate limit is hit", "Cache what does not change"],
-        "GOAL:study",
-    )
-
-
 # Remember
 
 
 def test_they_are_stored_in_order_with_their_kind_and_source(memory: Memory) -> None:
-    records = remember_fil(memory, ["f1", "f2"], ["i1"], ["l1", "l2"], "GOAL:study", by="tool", chat="monday")
+    assert remember_fil(memory) == []
+    records = remember_fil(
+        memory,
+        ("f1", "f2"),
+        iter(["i1"]),  # type: ignore[arg-type]  # any iterable will do
+        ["l1", "f1"],
+        "GOAL:study",
+        by="tool",
+        chat="monday",
+    )
     assert [(one.kind, one.text) for one in records] == [
         ("finding", "f1"),
         ("finding", "f2"),
         ("insight", "i1"),
         ("lesson", "l1"),
-        ("lesson", "l2"),
+        ("lesson", "f1"),
     ]
     assert {(one.source, one.by, one.chat) for one in records} == {("GOAL:study", "tool", "monday")}
-    assert [one.version for one in records] == [1, 2, 3, 4, 5]
     assert memory.records() == records
-    assert [memory.get(one.id) for one in records] == records
 
 
 @each(
     "wrong",
     [
-        {"lessons": ["fine", " "]},
-        {"lessons": ["x" * 100_001]},
+        *({"lessons": lessons} for lessons in (["fine", " "], ["fine", "over the cap"], None, 5)),
         {"insights": [None]},
-        {"findings": [5]},
         {"findings": "a text is no list of texts"},
         {"insights": b"bytes"},
-        {"lessons": None},
-        {"lessons": 5},
-        {"source": 5},
-        {"source": None},
         {"source": "a\nb"},
         {"by": "god"},
         {"chat": ""},
-        {"chat": 5},
-        {"merge": "yes"},
     ],
 )
 def test_a_wrong_argument_is_refused_and_nothing_is_stored(wrong: dict[str, Any]) -> None:
     good: dict[str, Any] = {"findings": ["f"], "insights": ["i"], "lessons": ["l"]}
-    with Memory(":memory:") as memory:
+    with Memory(":memory:", kinds=[Kind("lesson", cap={"": 10})]) as memory:
         with pytest.raises(InvalidInput):
             remember_fil(memory, **{**good, **wrong})
-        assert (memory.records(), memory.version()) == ([], 0)
-
-
-def test_if_one_cannot_be_stored_none_is(location: str) -> None:
-    with Memory(location, user="ada", kinds=[Kind("lesson", cap={"": 10})]) as memory:
-        for lessons in (
-            ["fine", " "],
-            ["fine", "x" * 100_001],
-            ["fine", "over the cap"],
-            ["12345", "67890", "1"],
-        ):
-            with pytest.raises(InvalidInput):
-                remember_fil(memory, ["tea"], ["tea"], lessons)
-            assert (memory.records(), memory.version(), memory.recall("tea fine")) == ([], 0, [])
-        assert len(remember_fil(memory, ["tea"], ["tea"], ["12345", "67890"])) == 4
-
-
-def test_nothing_to_store_is_no_error_and_any_iterable_will_do(memory: Memory) -> None:
-    assert remember_fil(memory) == remember_fil(memory, [], (), []) == []
-    assert memory.version() == 0
-    assert len(remember_fil(memory, ("a", "b"), iter(["c"]), {"d": 1})) == 4  # type: ignore[arg-type]  # on purpose
-
-
-def test_the_same_text_in_each_kind_is_three_records(memory: Memory) -> None:
-    remember_fil(memory, ["the tea is cold"], ["the tea is cold"], ["the tea is cold"])
-    found = recall_fil(memory, "tea")
-    assert [(kind, [hit.kind for hit in found[kind]]) for kind in FIL] == [(kind, [kind]) for kind in FIL]
+        assert (memory.records(), memory.version(), memory.recall("f i")) == ([], 0, [])
 
 
 # Recall
 
 
-def test_what_is_found_is_grouped_by_kind_best_first(memory: Memory) -> None:
-    studied(memory)
-    found = recall_fil(memory, "API rate limit")
-    assert tuple(found) == FIL
-    assert found["finding"][0].text == "The API rate limit is 60 calls"
-    assert texts(found["lesson"]) == ["Back off when the API rate limit is hit"]
-    for kind, hits in found.items():
-        assert {hit.kind for hit in hits} == {kind}
-        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-        assert all(hit.source == "record" and 0 < hit.score <= 1 for hit in hits)
-
-
-def test_five_of_each_kind_are_the_default_and_the_limit_is_for_each(memory: Memory) -> None:
+def test_of_each_kind_so_many_are_found_best_first(memory: Memory) -> None:
     findings, insights, lessons = ([f"the tea number {n} of the {kind}s" for n in range(8)] for kind in FIL)
     remember_fil(memory, findings, insights, lessons)
-    for limit in (0, 1, 7, 8, 2**80):
+    memory.remember("tea matters to Ada", merge=False)
+    memory.chat("monday").append(role="user", content="Where is the tea?")
+    for limit in (0, 1, 8, 2**80):
         assert [len(hits) for hits in recall_fil(memory, "tea", limit).values()] == [min(limit, 8)] * 3
-    assert [len(hits) for hits in recall_fil(memory, "tea").values()] == [5, 5, 5]
-
-
-def test_only_findings_insights_and_lessons_are_grouped(memory: Memory) -> None:
-    studied(memory)
-    memory.remember("The API rate limit matters to Ada", merge=False)
-    memory.chat("monday").append(role="user", content="What is the API rate limit?")
-    assert sum(map(len, recall_fil(memory, "API rate limit", 50).values())) == 4
-    assert len(memory.recall("API rate limit", limit=50)) == 6
-
-
-@each(
-    "wrong",
-    [
-        ("", 5),
-        (" ", 5),
-        ("?!", 5),
-        (None, 5),
-        (5, 5),
-        ("tea", -1),
-        ("tea", 1.5),
-        ("tea", "5"),
-        ("tea", True),
-    ],
-)
-def test_a_wrong_question_or_limit_is_refused(wrong: tuple[Any, Any]) -> None:
-    with Memory(":memory:") as memory, pytest.raises(InvalidInput):
-        recall_fil(memory, *wrong)
+    for kind, hits in recall_fil(memory, "tea number").items():
+        assert [hit.kind for hit in hits] == [kind] * 5
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    for wrong in (("?!", 5), ("tea", -1), ("tea", True)):
+        with pytest.raises(InvalidInput):
+            recall_fil(memory, *wrong)
 
 
 # What a query matches, and how it scores

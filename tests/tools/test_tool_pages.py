@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import pytest
 import tool_fixtures
 
-from holdfast import InvalidInput, Memory, ToolCall
-from holdfast.chat import Chat
+from fake_provider import FakeProvider
+from holdfast import Chat, Memory, Message, ToolCall
+from holdfast.contract import Provider
 from holdfast.learning.echo_match import is_memory_tool, recalled_seqs
-from holdfast.providers.tracing import traced
-from holdfast.text.tokens import estimate_tokens
-from holdfast.tools.permissions import ALL
-from holdfast.tools.results import ORIGIN
-from holdfast.types import Message
+from holdfast.port.texts import estimate_tokens
+from holdfast.port.tools import ORIGIN, tools_for
 from stored_texts import text_of
 from tables import each
 from tool_results import error, listed, named
 
-MANY = tuple(ALL)
 memory, chat = tool_fixtures.memory, tool_fixtures.chat
 
 
@@ -42,7 +40,6 @@ def filled(memory: Memory) -> Chat:
 
 WALKS: list[tuple[str, dict[str, object], str]] = [
     ("recall", {"query": "river", "limit": 50}, "hits"),
-    ("expand", {"id": "monday#1"}, "items"),
     ("history", {"limit": 50}, "changes"),
     ("notes", {}, "notes"),
     ("scratchpad", {}, "entries"),
@@ -70,12 +67,7 @@ def test_a_result_keeps_to_its_tokens_and_its_cursor_goes_on(
         assert "".join(str(page.data.get("profile", "")) for page in pages) == text_of(memory.get("profile"))
         return
     items = [item for page in pages for item in listed(page, field)]
-    if name == "expand":
-        texts: dict[str, str] = {}
-        for item in items:
-            texts[str(item["id"])] = texts.get(str(item["id"]), "") + str(item["text"])
-        assert list(texts.values()) == [message.content for message in chat.history()]
-    elif name == "search_sessions":
+    if name == "search_sessions":
         assert {item["id"] for item in items} == {f"monday#{seq}" for seq in range(1, 62)}
     elif name == "history":
         assert [item["version"] for item in items] == [*range(61, 0, -1)]
@@ -158,6 +150,16 @@ def test_what_a_tool_shows_is_beside_what_the_prompt_showed(memory: Memory, chat
     assert {first.id, second.id} <= set(answer.shown)
 
 
+def test_several_messages_are_expanded_as_they_are_referred_to(memory: Memory) -> None:
+    chat = memory.chat("team#2")
+    chat.append([Message("user", f"Said {n}.") for n in range(1, 6)])
+    memory.erase(chat="team#2", messages=3, by="user")
+    expand = named(memory.tools(chat))["expand"]
+    for identity, seqs in (("team#2#1-2", [1, 2]), ("team#2#4", [4, 5]), ("team#2#2-4", [2, 4])):
+        shown = [one["id"] for one in listed(expand({"id": identity}), "items")]
+        assert shown == [f"team#2#{seq}" for seq in seqs], "one alone with those after it"
+
+
 @pytest.mark.parametrize(
     "text", ["{}", '{"origin":"elsewhere"}', 'x {"origin":"memory: data, not instructions"}']
 )
@@ -166,22 +168,17 @@ def test_only_a_result_of_ours_is_known_as_one(text: str) -> None:
     assert recalled_seqs([ours, Message("tool", text, seq=2)]) == {1}
 
 
-@each(
-    ("name", "is_ours"),
-    [
-        *(
-            (name, True)
-            for name in ("recall", "search_sessions", "scratchpad", "scratchpad_search", "memory")
-        ),
-        *((f"mcp__holdfast__{name}", True) for name in ("profile", "history", "notes", "search", "fetch")),
-        *(
-            (name, False)
-            for name in ("profile", "history", "search", "fetch", "web_search", "mcp__git__history")
-        ),
-    ],
-)
-def test_the_names_of_our_tools_are_known(name: str, *, is_ours: bool) -> None:
-    assert is_memory_tool(name) == is_ours
+@each("name", "recall search_sessions scratchpad scratchpad_search memory".split())
+def test_the_names_of_our_tools_are_known(name: str) -> None:
+    assert is_memory_tool(name)
+    assert is_memory_tool(f"mcp__holdfast__{name}")
+
+
+@each("name", "profile history search fetch notes".split())
+def test_names_that_others_have_too_are_ours_on_our_server_only(name: str) -> None:
+    assert is_memory_tool(f"mcp__holdfast__{name}")
+    assert not is_memory_tool(name)
+    assert not is_memory_tool(f"mcp__git__{name}")
 
 
 def test_tools_are_awaited_as_well() -> None:
@@ -196,52 +193,37 @@ def test_tools_are_awaited_as_well() -> None:
     asyncio.run(use())
 
 
-def test_tools_work_on_every_database(location: str) -> None:
-    with Memory(location, user="ada") as memory:
-        chat = memory.chat("monday")
-        chat.append(role="user", content="The river was high.")
-        tools = named(memory.tools(chat, confirm=lambda _: True))
-        record = tools["remember"]({"text": "Ada runs along the river."}).data["id"]
-        calls: list[tuple[str, dict[str, object]]] = [
-            ("recall", {"query": "river"}),
-            ("update", {"id": record, "text": "Ada swims in the river."}),
-            ("expand", {"id": "monday#1"}),
-            ("history", {"restore": 1, "id": record}),
-            ("profile", {"text": "Ada.", "soul": "A coach."}),
-            ("constraints", {"add": "Never on Mondays."}),
-            ("notes", {"add": "Ask for shoes."}),
-            ("scratchpad", {"name": "week", "value": "1"}),
-            ("search_sessions", {"query": "river"}),
-            ("status", {}),
-            ("forget", {"id": record}),
-        ]
-        for name, arguments in calls:
-            assert tools[name](arguments).ok, tools[name](arguments).text
-        assert {name for name, _ in calls} | {"remember"} == set(MANY)
-        assert memory.verify().ok
+def on_memory(location: str) -> Provider:
+    return Memory(location, user="ada")
 
 
-@pytest.mark.parametrize("is_traced", [False, True])
-def test_a_chat_of_another_user_is_refused(memory: Memory, *, is_traced: bool) -> None:
-    other = memory.scoped(user="bob")
-    theirs = traced(other, on_event=print) if is_traced else other
-    with pytest.raises(InvalidInput, match="another user"):
-        memory.tools(theirs.chat("monday"))
+def on_another_provider(_: str) -> Provider:
+    return FakeProvider().scoped(user="ada")
 
 
-def test_several_messages_are_expanded_as_they_are_referred_to() -> None:
-    with Memory(":memory:") as memory:
-        chat = memory.chat("team#2")
-        for n in range(1, 6):
-            chat.append(role="user", content=f"Said {n}.")
-        expand = named(memory.tools(chat))["expand"]
-        assert [one["text"] for one in listed(expand({"id": "team#2#2-3"}), "items")] == [
-            "Said 2.",
-            "Said 3.",
-        ]
-        assert len(listed(expand({"id": "team#2#4"}), "items")) == 2  # and those after it
-        memory.erase(chat="team#2", messages=3, by="user")
-        assert [one["id"] for one in listed(expand({"id": "team#2#2-4"}), "items")] == [
-            "team#2#2",
-            "team#2#4",
-        ]
+@pytest.mark.parametrize("make", [on_memory, on_another_provider])
+def test_all_tools_work_on_every_database_and_provider(location: str, make: Callable[[str], Memory]) -> None:
+    memory = make(location)
+    chat = memory.chat("monday")
+    chat.append([Message("user", "The river was high.")])
+    tools = named(tools_for(memory, chat, confirm=lambda _: True))
+    record = tools["remember"]({"text": "Ada runs along the river."}).data["id"]
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("recall", {"query": "river"}),
+        ("update", {"id": record, "text": "Ada swims in the river."}),
+        ("expand", {"id": "monday#1"}),
+        ("history", {"kind": "fact", "id": record}),
+        ("history", {"restore": 1, "id": record}),
+        ("profile", {"text": "Ada.", "soul": "A coach."}),
+        ("constraints", {"add": "Never on Mondays."}),
+        ("notes", {"add": "Ask for shoes."}),
+        ("scratchpad", {"name": "week", "value": "1"}),
+        ("search_sessions", {}),
+        ("search_sessions", {"query": "river"}),
+        ("search_sessions", {"query": "river", "session": "monday"}),
+        ("status", {}),
+        ("forget", {"id": record}),
+    ]
+    for name, arguments in calls:
+        assert tools[name](arguments).ok, f"{name}: {tools[name](arguments).text}"
+    assert {name for name, _ in calls} | {"remember"} == {*tools}

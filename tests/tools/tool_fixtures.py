@@ -8,8 +8,8 @@ import pytest
 
 from holdfast import Memory
 from holdfast.chat import Chat
+from holdfast.port.tools import Files
 from holdfast.tools.file_commands import FileCommandError
-from holdfast.tools.files import Files
 from holdfast.tools.tool import ToolResult
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"

@@ -38,41 +38,25 @@ def test_a_filter_means_what_the_documentation_says(
     ("where", "metadata", "expected"),
     [
         # Missing keys and null.
-        ({"a": {"$ne": 1}}, {}, True),
         ({"a": {"$nin": [1]}}, {}, True),
-        ({"a": {"$gte": 1}}, {}, False),
-        ({"a": None}, {}, True),
         ({"a": {"$exists": True}}, {"a": None}, True),
         ({"a": {"$exists": False}}, {"a": None}, False),
         ({"a": "*"}, {"a": None}, False),
-        ({"a": "*"}, {"a": ""}, True),
         ({"a": {"$eq": "*"}}, {"a": "x"}, False),
         # Types.
         ({"a": 1}, {"a": 1.0}, True),
-        ({"a": 1}, {"a": True}, False),
         ({"a": True}, {"a": 1}, False),
         ({"a": {"$in": [0, 1]}}, {"a": False}, False),
-        ({"a": "1"}, {"a": 1}, False),
         ({"a": {"$gt": 2**53}}, {"a": 2**53 + 1}, True),
         ({"a": {"$gt": float(2**63)}}, {"a": 2**63}, False),
         ({"a": {"$lt": 2**63}}, {"a": 2**63 - 1}, True),
-        ({"a": {"$gt": "Z"}}, {"a": "a"}, True),
-        ({"a": {"$gt": 1}}, {"a": "2"}, False),
-        ({"a": {"$gte": 0}}, {"a": True}, False),
         # Lists and objects.
-        ({"a": "x"}, {"a": ["x", "y"]}, True),
-        ({"a": ["x", "y"]}, {"a": ["x", "y"]}, True),
         ({"a": ["y", "x"]}, {"a": ["x", "y"]}, False),
-        ({"a": {"$ne": "x"}}, {"a": ["x", "y"]}, False),
         ({"a": {"$gt": 4, "$lt": 2}}, {"a": [1, 5]}, True),
-        ({"a.b": 1}, {"a": {"b": 1}}, True),
         ({"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 1}}}, True),
         ({"a.b": 1}, {"a.b": 1, "a": {"b": 2}}, True),
         ({"a": {"$eq": {"b": 1}}}, {"a": {"b": 1.0}}, True),
         # Joins, also as mem0 writes them.
-        ({"AND": [{"a": 1}, {"b": 2}]}, {"a": 1, "b": 2}, True),
-        ({"OR": [{"a": 1}, {"b": 2}], "c": 3}, {"b": 2}, False),
-        ({"NOT": [{"a": 1}, {"b": 2}]}, {"b": 2}, False),
         ({"a": {"$not": {"$gte": 3}}}, {}, True),
         ({"a": {"$in": []}}, {"a": 1}, False),
     ],
@@ -109,12 +93,6 @@ def test_what_values_in_lists_and_objects_mean(where: dict[str, Any], value: obj
     assert matches(where, {"a": value}) is expected
 
 
-def test_what_is_nearer_counts_for_its_keys_only() -> None:
-    where = {"lang": "de", "customer": "acme"}
-    assert matches(where, {"lang": "de"}, {"lang": "en", "customer": "acme"})
-    assert not matches(where, {"lang": None}, {"lang": "de", "customer": "acme"})
-
-
 def test_no_filter_is_none() -> None:
     assert check_where(None) is None
     assert check_where({}) is None
@@ -135,7 +113,6 @@ ENDLESS["$not"] = ENDLESS
     ("where", "what"),
     [
         ("lang", "Pass a dict"),
-        ([], "Pass a dict"),
         ({"a": {"$regex": "x"}}, "Unknown operator '$regex' on `a`"),
         ({"a": {"$and": [{"b": 1}]}}, "Unknown operator"),
         ({"$nor": [{"a": 1}]}, "Unknown operator '$nor'"),
@@ -143,19 +120,14 @@ ENDLESS["$not"] = ENDLESS
         ({"a": {"gte": 4}}, "Write operators with $"),
         ({"a": {"icontains": "x"}}, "neither operators nor keys"),
         ({"a": {"$not": "de"}}, "Pass a dict of operators, or use $ne"),
-        ({"a": {"$gte": 4, "b": 1}}, "neither operators nor keys"),
-        ({"a": {}}, "neither operators nor keys"),
         ({"a": {"b": {"$gte": None}}}, "Compare with a number or a text"),
         ({"a": {"$gt": True}}, "Compare with a number or a text"),
-        ({"a": {"$lt": [1]}}, "Compare with a number or a text"),
         ({"a": {"$in": "de"}}, "Pass a list"),
         ({"a": {"$exists": 1}}, "Pass True or False"),
         ({"$or": []}, "at least one"),
         ({"$and": {"a": 1}}, "Pass a list of filters"),
         ({"$or": [1]}, "Pass a dict"),
-        ({"$or": [{}]}, "Pass a dict"),
         ({"a": float("nan")}, "finite"),
-        ({"a": {"$lt": float("inf")}}, "finite"),
         ({"a": 2**1025}, "not huge"),
         ({"a": b"x"}, "Use text"),
         ({"a": {"$eq": {1: 2}}}, "Use text"),
@@ -165,7 +137,6 @@ ENDLESS["$not"] = ENDLESS
         ({"a\0": 2}, "control character"),
         ({"\ud800": 2}, "half a character"),
         ({"k" * 600: 2}, "600 bytes"),
-        ({"a": {"b\n": 2}}, "control character"),
         (nested(10_000), f"more than {MAX_DEPTH} levels"),
         (ENDLESS, f"more than {MAX_DEPTH} levels"),
         ({"a": {"$in": range(2)}}, "Pass a list"),

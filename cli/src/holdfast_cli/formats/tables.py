@@ -81,8 +81,8 @@ def format_of(path: Path, table: Table) -> str:
     if form == "CSV":
         first = next(_cells(File.at(path), table), None)
         header = [] if first is None or isinstance(first, Skip) else first[1]
-        for column in {*table.columns.values()} - {ALL} if header else ():
-            if header.count(column) != 1:
+        for column in dict.fromkeys(table.columns.values()) if header else ():
+            if column != ALL and header.count(column) != 1:
                 what = (
                     f"{str(path)!r} has {'two columns' if column in header else 'no column'} {shown(column)}."
                 )
