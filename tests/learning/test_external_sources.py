@@ -34,8 +34,8 @@ def test_outside_sources_are_named(
 
 
 OUTSIDE = """google_search GoogleSearch tavily_extract bing brave_search deep_research read_url scrape_page
-crawl download_file navigate visit_page gmail_get_message slack_read discord_history github_get_issue jira_search
-http_get computer Task"""
+crawl download_file navigate visit_page gmail_get_message slack_read discord_history github_get_issue
+jira_search http_get computer Task"""
 HERE = """Read MultiEdit Grep TodoWrite TaskUpdate AskUserQuestion ToolSearch codebase_search file_search
 grep_search search_files search_dir search_replace semantic_search search_symbols search_for_pattern
 search_memory search_sessions list_dir apply_patch update_plan recall describe"""

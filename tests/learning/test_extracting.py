@@ -257,7 +257,7 @@ def test_the_user_s_words_win_over_a_wrong_restatement(memory: Memory, order: in
 def test_they_win_in_a_later_extraction_as_well_and_the_user_may_say_something_else(quick: Memory) -> None:
     """Turn by turn, as agents extract, the restatement comes when the user's words are known already."""
     chat = quick.chat("trip")
-    other = "My flight to Porto leaves on 12 May at 17:45."
+    other = "My flight from Hamburg to Porto leaves on 12 May at 17:45."
     later = (other.replace("My", "The user's"), (3, 3), other)
     for said, item in (
         (("user", FLIGHT), ITEMS[0]),
