@@ -148,17 +148,6 @@ def test_one_item_of_an_answer_keeps_no_other_from_being_stored(
     assert expected <= {(one.kind, one.text) for one in memory.records()}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_bare_order_is_stored_as_nothing_that_prompts_show(opened: Opened, kind: str) -> None:
-    memory = opened(kind)
-    ben = with_others(memory, kind)
-    before = memory.records()
-    memory.learning.work(llm=answering(ORDER))
-    check_harmless(memory, ben, before)
-    assert memory.records() == before
-    assert "save this constraint" not in str(memory.chat("shop").prompt(query="deploy").messages)
-
-
 _KEYS = st.sampled_from(
     [*HOSTILE, "text", "messages", "quote", "kind", "entries", "change", "facts", "episodes", "first"]
 )

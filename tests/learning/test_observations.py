@@ -270,15 +270,6 @@ def test_without_a_true_quote_the_range_is_the_whole_part(quote: object) -> None
     assert (found.messages, found.quote, found.speaker) == ((4, 7), "", "")
 
 
-def test_what_was_recalled_cannot_be_quoted() -> None:
-    chat = [*CHAT, Message("user", "I live in Porto with Rex.", meta={"origin": "recall"}, seq=8), *CHAT[:1]]
-    part = TranscriptPart(4, 8, "")
-    (found,) = read(
-        answer({"text": "Ada has Rex.", "quote": "I live in Porto with Rex"}), part, chat
-    ).observations
-    assert (found.quote, found.speaker) == ("", "")
-
-
 def test_a_quote_may_be_escaped_as_it_was_shown() -> None:
     chat = [Message("user", "Use Vec<u8> & co. in parse().", seq=1)]
     for quote in ("Vec<u8> & co.", "Vec&lt;u8&gt; &amp; co.", '"Vec<u8> & co…"'):

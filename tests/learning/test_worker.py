@@ -16,7 +16,6 @@ from learning_scripts import (
     Clock,
     Model,
     failing,
-    finds,
     framed,
     hold,
     learned,
@@ -211,17 +210,6 @@ def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
     assert (episode.messages, episode.meta["turns"], episode.action) == ((1, 8), 4, "replace")
 
 
-def test_a_session_goes_on_while_its_jobs_wait(quick: Memory, clock: Clock) -> None:
-    chat = hold(quick)
-    chat.end()
-    chat.append(role="user", content="One thing more: the backups of the shop are kept for 30 days.")
-    model = extracting()
-    quick.learning.work(llm=model)
-    assert "kept for 30 days" in model.asked("observe")[0]
-    clock.move(days=1)
-    assert quick.learning.work(llm=extracting()).noop
-
-
 # What fails
 
 
@@ -253,32 +241,12 @@ def test_near_the_end_of_the_calendar_a_job_that_fails_waits(before: timedelta) 
         assert all("out of range" not in job.error for job in memory.learning.jobs())
 
 
-def test_a_retry_lets_one_that_waits_be_due_now(quick: Memory) -> None:
-    hold(quick).end()
-    (job,) = quick.learning.work(llm=Model({"observe": failing, "reflect": offers()})).postponed
-    assert quick.learning.work(llm=extracting(EXTRACTED)).noop
-    quick.learning.retry_job(job.id)
-    assert kinds(quick.learning.work(llm=extracting(EXTRACTED)).done) == ["observe"]
-
-
 def test_a_job_that_is_not_there_and_an_unknown_status_are_refused(quick: Memory) -> None:
     for name in ("observe:nothing", "", "x" * 10_000):
         with pytest.raises(InvalidInput):
             quick.learning.retry_job(name)
     with pytest.raises(InvalidInput, match="Unknown status"):
         quick.learning.jobs(status="lost")  # type: ignore[arg-type]  # the point
-
-
-def test_one_session_that_fails_keeps_no_other_from_being_learned_from(memory: Memory) -> None:
-    def fails_at_the_shop(prompt: str) -> object:
-        return failing(prompt) if "Redis" in prompt else finds(EXTRACTED)(prompt)
-
-    hold(memory).end()
-    hold(memory, "other", ("We decided to open a second shop in Porto, in the old harbour.",)).end()
-    result = memory.learning.work(llm=Model({"observe": fails_at_the_shop, "reflect": offers()}))
-    assert [(job.kind, job.chat) for job in result.postponed] == [("observe", "shop")]
-    assert ("observe", "other") in [(job.kind, job.chat) for job in result.done]
-    assert [record.chat for record in learned(memory)] == ["other"]
 
 
 # Schedules
@@ -299,13 +267,6 @@ def test_there_is_a_reflection_and_a_tidying_at_once_and_then_every_hour(
         asked += [minutes] * len(model.asked(kind))
         clock.move(minutes=10)
     assert asked == [0, 60, 120]
-
-
-def test_no_reflection_without_news(memory: Memory, clock: Clock) -> None:
-    hold(memory)
-    assert kinds(memory.learning.work(llm=extracting()).done) == ["reflect"]
-    clock.move(hours=5)
-    assert "reflect" not in kinds(memory.learning.work(llm=extracting()).done)
 
 
 def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock: Clock) -> None:
@@ -334,17 +295,6 @@ def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
 
 
 # Times
-
-
-def test_times_of_jobs_are_those_of_the_clock(location: str) -> None:
-    clock = Clock(datetime(1999, 12, 31, 23, 45, tzinfo=UTC))
-    with Memory(location, user="ada", clock=clock) as memory:
-        hold(memory)
-        clock.move(minutes=45)
-        memory.learning.work()
-        assert {job.ended for job in memory.learning.jobs(status="done")} == {
-            datetime(2000, 1, 1, 0, 30, tzinfo=UTC)
-        }
 
 
 # When a model fails
