@@ -10,11 +10,7 @@ import pytest
 from holdfast import Learning, Limit, Memory
 from holdfast.settings import KINDS
 from learning_faults import WAIT, Opened, served
-from learning_models import (
-    good,
-    prepare,
-    state,
-)
+from learning_models import good, prepare, state
 from learning_scripts import Clock, hold
 from llm_server import Server, completion
 

@@ -181,16 +181,6 @@ TEXTS = st.lists(
 )
 
 
-@given(
-    TEXTS,
-    st.lists(st.sampled_from(["The", "build", "is", "slow", "Lisbon", "dog", "8080", "two"])),
-    st.data(),
-)
-def test_among_much_else_it_is_found_as_well(shown: list[str], words: list[str], data: st.DataObject) -> None:
-    text, alone = data.draw(st.sampled_from([(text, some) for text, some in SAID_AGAIN]))
-    assert restates(text, [*shown, f"{' '.join(words)}.", *alone, *shown])
-
-
 @given(TEXTS)
 def test_what_is_repeated_word_for_word_is_no_news(shown: list[str]) -> None:
     assert all(restates(text, shown) for text in shown)

@@ -144,20 +144,6 @@ def test_what_was_begun_and_not_reported_is_left_open() -> None:
     assert "mailer" not in compose(messages, {3, 4, 5}).text
 
 
-def test_more_decisions_are_told_than_are_named() -> None:
-    said = [
-        "We decided to store the orders in PostgreSQL.",
-        "Let's go with uvicorn for the API, as it is quick.",
-        "From now on, write every commit in English.",
-        "We agreed that carts expire after a week.",
-        "Never push to the branch of a release.",
-    ]
-    messages = [Message("user", text, seq=n) for n, text in enumerate(said, 1)]
-    episode = compose([*messages, Message("assistant", REPORT, seq=9)])
-    assert len(episode.decisions) == 3
-    assert [text for text in said if text in episode.text] == said
-
-
 @each(
     ("reports", "outcome"),
     [
@@ -306,16 +292,6 @@ def test_a_long_summary_gives_way_to_what_was_decided_and_came_of_it() -> None:
     assert all(part in told.text for part in (*found, outcome))
     assert 1_900 < len(told.text) <= 2_000
     assert told.text.startswith(f"Outcome: {outcome} Decided: aaa")
-
-
-def test_files_go_before_the_summary_does() -> None:
-    files = [f"src/{'deep/' * 15}file{n}.py" for n in range(8)]
-    summary = ("It was mended at last. " * 70).rstrip()
-    given = answer(summary=summary, files=files, outcome="All tests pass.")
-    told = read(given, Episode("", 3), "\n".join(files) * 4)
-    assert told.files == tuple(files)
-    assert told.text == f"Outcome: All tests pass. {summary} Files: {', '.join(files[:4])}."
-    assert 1_900 < len(told.text) <= 2_000
 
 
 def test_what_a_summary_says_in_the_same_words_is_not_said_again() -> None:

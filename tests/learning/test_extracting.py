@@ -41,34 +41,19 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 
 def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -> None:
-    model = Model(
-        {
-            "observe": lambda _: {
-                "findings": [{"text": BACKUP, "messages": [], "quote": "takes 40 minutes"}],
-                "insights": [
-                    {
-                        "text": "The cellar in Frankfurt is dry enough for disks.",
-                        "quote": "a cellar in Frankfurt",
-                    }
-                ],
-                "lessons": [
-                    {"text": "Copy the backup before the cellar is cleaned.", "quote": "kept … in a cellar"}
-                ],
-            }
-        }
-    )
+    items = {
+        "findings": [{"text": BACKUP, "messages": [], "quote": "takes 40 minutes"}],
+        "insights": [{"text": "The cellar is dry enough for disks.", "quote": "a cellar in Frankfurt"}],
+        "lessons": [{"text": "Copy it before the cellar is cleaned.", "quote": "kept … in a cellar"}],
+    }
+    model = Model({"observe": lambda _: items})
     found = memory.learning.extract(TEXT, step="backup", type="GOAL", llm=model)
     assert [record.text for record in found.findings] == [BACKUP]
     assert [len(found.insights), len(found.lessons)] == [1, 1]
     assert (found.why, found.job, found.calls) == ("", "", 1)
     assert found.prompt_tokens == memory.learning.usage().prompt_tokens
     for record in found.records:
-        assert (record.source, record.by, record.chat, record.messages) == (
-            "GOAL:backup",
-            "reflect",
-            "",
-            None,
-        )
+        assert (record.source, record.by, record.messages) == ("GOAL:backup", "reflect", None)
         assert (record.meta["learned"], record.meta["model"]) == ("session v1", "Model")
     assert list(found.records) == memory.records()
     assert TEXT in model.asked("observe")[0]
@@ -210,12 +195,6 @@ def test_what_rests_on_no_words_that_were_said_waits_in_quarantine(memory: Memor
     assert chat.extract(messages=(1, 4), llm=Model({"observe": lambda _: {"findings": [item]}})).records == ()
     memory.quarantine.release(held.id, by="user")
     assert texts(memory) == [INVENTED]
-
-
-def test_nor_does_a_restatement_without_such_words_count_as_evidence(memory: Memory) -> None:
-    hold(memory, "monday").extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
-    hold(memory, "tuesday").extract(llm=finding((BACKUP, (1, 1), "The backup takes 40 minutes")))
-    assert [record.evidence for record in learned(memory)] == [1]
 
 
 def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Path) -> None:

@@ -28,12 +28,7 @@ from learning_faults import (
     the_job,
     undisturbed,
 )
-from learning_models import (
-    good,
-    prepare,
-    protect,
-    state,
-)
+from learning_models import good, prepare, protect, state
 from learning_scripts import SESSION, Clock, Model, finds, hold
 from llm_server import Server, completion, refusal
 

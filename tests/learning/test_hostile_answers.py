@@ -12,14 +12,7 @@ from holdfast import Memory, Record
 from holdfast.safety import guard
 from holdfast.settings import KINDS
 from learning_faults import KEY, ORDER, Opened, answering, undisturbed
-from learning_models import (
-    CONSTRAINT,
-    SOUL,
-    good,
-    only,
-    prepare,
-    protected,
-)
+from learning_models import CONSTRAINT, SOUL, good, only, prepare, protected
 from learning_scripts import SESSION, Clock, Model
 from soak import cases
 from stored_texts import whole

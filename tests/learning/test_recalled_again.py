@@ -9,16 +9,7 @@ import pytest
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.chat import Chat
-from learning_scripts import (
-    Clock,
-    Model,
-    everything,
-    hold,
-    learned,
-    offers,
-    say,
-    texts,
-)
+from learning_scripts import Clock, Model, everything, hold, learned, offers, say, texts
 
 pytestmark = pytest.mark.usefixtures("clock")
 

@@ -5,12 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Message, Role, ToolCall
-from holdfast.learning.speeches import (
-    is_courtesy,
-    learned_statements,
-    prose_of,
-    shorten,
-)
+from holdfast.learning.speeches import is_courtesy, learned_statements, prose_of, shorten
 from tables import each
 
 ABOUT = "to keep the sessions of the shop in PostgreSQL from June on"

@@ -10,17 +10,7 @@ import pytest
 
 from holdfast import InvalidInput, Memory
 from holdfast.settings import KINDS
-from learning_scripts import (
-    SESSION,
-    START,
-    Clock,
-    Model,
-    failing,
-    framed,
-    hold,
-    learned,
-    offers,
-)
+from learning_scripts import SESSION, START, Clock, Model, failing, framed, hold, learned, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, extracting, kinds, opened
 from tables import each
 

@@ -11,15 +11,7 @@ import pytest
 
 from holdfast import Event, InvalidInput, Memory, WorkResult
 from holdfast.events import NAMES
-from learning_scripts import (
-    SESSION,
-    Clock,
-    Model,
-    failing,
-    finds,
-    hold,
-    offers,
-)
+from learning_scripts import SESSION, Clock, Model, failing, finds, hold, offers
 from learning_worker import EXTRACTED, TEXT, extracting, kinds, opened
 
 pytestmark = pytest.mark.usefixtures("clock")

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from holdfast import InvalidInput, Learning, Limit, Memory
-from learning_scripts import (
-    SESSION,
-    START,
-    Clock,
-    Model,
-    everything,
-    failing,
-    finds,
-    hold,
-    offers,
-)
+from learning_scripts import SESSION, START, Clock, Model, everything, failing, finds, hold, learned, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, TEXT, costs, extracting, kinds, opened
+from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -102,6 +94,26 @@ def test_the_limit_of_a_kind_stops_no_other_kind(clock: Clock) -> None:
         assert len(model.asked("episode")) == kinds(result.done).count("episode") == 1
         assert kinds(result.done).count("observe") == 3
         assert "reflect" in kinds(result.done)
+
+
+@each(
+    ("settings", "wrong"),
+    [
+        (Limit, {"calls": -1}),
+        (Limit, {"tokens": "many"}),
+        (Limit, {"calls": True}),
+        (Learning, {"kinds": ("dream",)}),
+        (Learning, {"kinds": "observe"}),
+        (Learning, {"idle": 30}),
+        (Learning, {"every": timedelta(-1)}),
+        (Learning, {"tokens": 0}),
+        (Learning, {"patience": float("nan")}),
+        (Learning, {"limits": {"": 5}}),
+    ],
+)
+def test_settings_of_learning_are_checked(settings: Callable[..., object], wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        settings(**wrong)
 
 
 # Dry runs

@@ -7,18 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput, Memory
-from learning_scripts import (
-    BACKUP,
-    SESSION,
-    Model,
-    finding,
-    finds,
-    hold,
-    known,
-    learned,
-    offers,
-    texts,
-)
+from learning_scripts import BACKUP, SESSION, Model, finding, finds, hold, known, learned, offers, texts
 
 pytestmark = pytest.mark.usefixtures("clock")
 

@@ -55,8 +55,7 @@ def test_a_model_is_asked_again_and_again_from_every_loop(server: Server) -> Non
 
 
 @pytest.mark.parametrize(
-    ("tokens", "counted"),
-    [((12, 5), (12, 5)), ((12, 0), (12, None)), (None, (None, None))],
+    ("tokens", "counted"), [((12, 5), (12, 5)), ((12, 0), (12, None)), (None, (None, None))]
 )
 def test_an_answer_says_what_its_provider_counted(
     server: Server, tokens: tuple[int, int] | None, counted: tuple[int | None, int | None]
