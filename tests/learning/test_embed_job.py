@@ -358,39 +358,25 @@ def test_a_summary_that_an_erasure_brings_back_gets_a_vector(location: str) -> N
 # Workers beside each other
 
 
-def test_two_workers_store_each_vector_once(opened: Opened) -> None:
-    embed = Recorded()
-    first, second = opened(embed, texts=2), opened(embed, texts=2)
-    for n in range(40):
-        first.chat("a").append(role="user", content=f"tea {n}")
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, (first, second)))
-    model = first.learning.embedding()[0].model
-    assert list(stored(first, "message", model)) == list(range(1, 41))
-    assert sorted(embed.texts) == sorted(f"tea {n}" for n in range(40))
-
-
-def test_workers_of_two_agents_do_not_embed_all_twice(shared_location: str) -> None:
+@pytest.mark.parametrize("agents", [("", ""), ("x", "y")])
+def test_two_workers_store_each_vector_once(opened: Opened, agents: tuple[str, str]) -> None:
     both, asked = Barrier(2), list[str]()
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
         asked.extend(texts)
-        if len(asked) <= 4:
-            # Both are asked the same at first.
-            both.wait()
+        if agents[0] and len(asked) <= 4:
+            both.wait()  # those of two agents are asked the same at first
         return meaning(texts)
 
-    learning = Learning(kinds=(), texts=2)
-    with (
-        Memory(shared_location, user="ada", agent="x", embed=embed, learning=learning) as first,
-        Memory(shared_location, user="ada", agent="y", embed=embed, learning=learning) as second,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        for n in range(20):
-            first.chat("a").append(role="user", content=f"tea {n}")
-        list(pool.map(work, (first, second)))
-        assert first.learning.embedding()[0].done == 20
-        assert len(asked) <= 24
+    workers = [opened(embed, texts=2).scoped(agent=agent) for agent in agents]
+    for n in range(40):
+        workers[0].chat("a").append(role="user", content=f"tea {n}")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, workers))
+    (progress,) = workers[0].learning.embedding()
+    assert list(stored(workers[0], "message", progress.model)) == list(range(1, 41))
+    assert set(asked) == {f"tea {n}" for n in range(40)}
+    assert len(asked) <= (44 if agents[0] else 40)
 
 
 KILLED = """

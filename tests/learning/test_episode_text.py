@@ -377,18 +377,6 @@ def test_an_episode_is_bounded_one_line_and_the_same_each_time(messages: list[Me
     assert len(set(episode.files)) == len(episode.files)
 
 
-@pytest.mark.slow
-@each("part", ["/", "a/", "a.py ", "[", ";a=", "` ", "$(", "-c '", "**", "| ", "../", "\\", "git clone "])
-def test_long_texts_of_one_part_are_told_in_linear_time(part: str) -> None:
-    text = f"{part * (200_000 // len(part))} x"
-    messages = [
-        Message("user", text),
-        Message("assistant", text),
-        called("Bash", command=text, path=text, patch=text),
-    ]
-    assert len(compose(messages).text) <= 2_000
-
-
 # Real sessions
 
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Learning, Memory
-from holdfast.chat import Chat
+from holdfast import Chat, InvalidInput, Learning, Memory
 from learning_scripts import (
     BACKUP,
     DECIDED,

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from threading import Event
+from typing import Any
 
 import pytest
 
 import holdfast
 from holdfast import Learning, Memory, ModelFailed
-from holdfast.llm.model import LLM
 from holdfast.settings import KINDS
 from learning_faults import (
     MINUTE,
@@ -54,11 +54,11 @@ def gives_nothing(_: str) -> str:
     return None  # type: ignore[return-value]  # as a function may that nobody checked
 
 
-def served_with(status: int) -> Callable[[], AbstractContextManager[LLM]]:
+def served_with(status: int) -> Callable[[], AbstractContextManager[Any]]:
     """Return what opens a model whose provider refuses with a status."""
 
     @contextmanager
-    def opened() -> Iterator[LLM]:
+    def opened() -> Iterator[Any]:
         with Server(lambda _: (status, refusal("refused", SECRET_WORD))) as server:
             yield served(server)
 
@@ -70,7 +70,7 @@ def broken_off(length: int) -> Model:
     return Model(answers=dict.fromkeys(KINDS, lambda prompt: good()(prompt)[:length]))
 
 
-FAULTS: dict[str, tuple[Callable[[], AbstractContextManager[LLM]], str]] = {
+FAULTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], str]] = {
     "waits for ever": (lambda: nullcontext(never), "timeout"),
     "raises": (lambda: nullcontext(raises), "error"),
     "times out": (lambda: nullcontext(times_out), "timeout"),
@@ -138,7 +138,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(opened: Opened, clock: 
     check_done_when_due(memory, clock, kind)
 
 
-def check_postponed(memory: Memory, clock: Clock, kind: str, llm: LLM, reason: str) -> None:
+def check_postponed(memory: Memory, clock: Clock, kind: str, llm: Any, reason: str) -> None:
     """Let a job fail, and check that all of it is told and nothing stored."""
     before = state(memory)
     failed: list[holdfast.Event] = []

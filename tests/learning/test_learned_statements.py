@@ -47,17 +47,6 @@ def said(*texts: str) -> list[LearnedStatement]:
         "Reminder: my exam is on 14 June.",
         "Por favor no olvides que soy diabético.",
         "Per favore ricordati che non mangio carne.",
-    ],
-)
-def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
-    (found,) = said("Hello!", "Hi, how can I help?", f"{text} What is the weather like?", "Sunny.")
-    assert found.kind in ("request", "personal")
-    assert found.text in text
-
-
-@each(
-    "text",
-    [
         "Would you mind remembering that I'm colour-blind?",
         "Could you save that I'm a nurse to your memory?",
         "Let it be noted that I prefer aisle seats.",
@@ -82,8 +71,9 @@ def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
         "याद रखना कि मैं शाकाहारी हूँ।",
     ],
 )
-def test_what_is_asked_in_an_unusual_form_is_learned(text: str) -> None:
-    (found,) = said(text)
+def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
+    (found,) = said("Hello!", "Hi, how can I help?", f"{text} What is the weather like?", "Sunny.")
+    assert found.kind in ("request", "personal")
     assert found.text in text
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast import Memory, Message, ToolCall
-from holdfast.chat import Chat
+from holdfast import Chat, Memory, Message, ToolCall
 from learning_scripts import Clock, Model, everything, hold, learned, offers, say, texts
 
 pytestmark = pytest.mark.usefixtures("clock")

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Message, Role, ToolCall
+from holdfast.learning.echo_match import restates, without_injected
+from holdfast.learning.episode_text import compose
+from holdfast.learning.external_sources import untrusted
+from holdfast.learning.question import split_text
 from holdfast.learning.speeches import is_courtesy, learned_statements, prose_of, shorten
+from holdfast.text.tokens import estimate_tokens
 from tables import each
 
 ABOUT = "to keep the sessions of the shop in PostgreSQL from June on"
@@ -90,10 +98,46 @@ def test_what_is_found_is_bounded_single_and_the_same_each_time(spoken: list[tup
     assert all(1 <= one.messages[0] <= one.messages[1] <= len(spoken) for one in result)
 
 
+def _called(text: str) -> list[Message]:
+    call = ToolCall("c1", "Bash", {"command": text, "path": text, "patch": text})
+    return [Message("user", text), Message("assistant", text, calls=(call,))]
+
+
+READERS: tuple[Callable[[str], object], ...] = (
+    without_injected,
+    shorten,
+    is_courtesy,
+    lambda text: restates(text, [text, "x"]),
+    lambda text: split_text(text, estimate_tokens, 4_000),
+    lambda text: learned_statements(_called(text)),
+    lambda text: untrusted(_called(text)),
+    lambda text: compose(_called(text)),
+)
+HOSTILE = (
+    *(
+        "not ",
+        "a",
+        "/a",
+        "a.py ",
+        "../",
+        "\\",
+        "**",
+        "| ",
+        "\n",
+        "\n   ",
+        ". ",
+        "<",
+        "。",
+        "`",
+        "[Image",
+        "$(",
+    ),
+    *("<memory>", "\n<memory>", "</memory>", "<a-", "<summary id=", "\n<system-reminder>", "let me "),
+    *("We decided. ", "I will still ", ";a=", "-c '", "sudo ", "git clone ", "npx ", "python -c ", ";rsync "),
+)
+
+
 @pytest.mark.slow
-@each("part", ["not ", "\n<system-reminder>", "[Image", "`", "I will still ", "x", "We decided. ", "let me "])
-def test_long_texts_of_one_part_are_read_in_linear_time(part: str) -> None:
-    text = part * (200_000 // len(part))
-    learned_statements([Message("user", text), Message("assistant", text)])
-    assert not is_courtesy(text)
-    assert len(shorten(text)) <= 2_000
+@each(("read", "part"), product(READERS, HOSTILE))
+def test_long_texts_of_one_part_are_read_in_linear_time(read: Callable[[str], object], part: str) -> None:
+    read(part * (100_000 // len(part)))

@@ -215,23 +215,3 @@ def test_an_async_model_is_asked_on_the_loop_of_the_caller(memory: Memory) -> No
 
     asyncio.run(use())
     assert {purpose for purpose, _ in model.prompts} == {"session", "observe", "reflect", "tidy", "rank"}
-
-
-def test_others_run_on_the_loop_while_a_model_thinks(quick: Memory) -> None:
-    async def use() -> WorkResult:
-        asked, go = asyncio.Event(), asyncio.Event()
-
-        async def slow(prompt: str) -> str:
-            asked.set()
-            await go.wait()
-            return extracting(EXTRACTED)(prompt)
-
-        hold(quick).end()
-        work = asyncio.create_task(quick.aio.learning.work(llm=slow))
-        await asked.wait()
-        await quick.aio.chat("shop").append(role="user", content="One thing more, while you think.")
-        assert {job.status for job in await quick.aio.learning.jobs()} == {"open", "running"}
-        go.set()
-        return await work
-
-    assert len(asyncio.run(use()).done) == 3

@@ -274,8 +274,9 @@ def test_an_erased_chat_takes_its_jobs_and_all_that_was_learned_of_it(memory: Me
 
 
 def test_a_chat_that_is_told_again_is_learned_from_again(quick: Memory) -> None:
-    for _ in range(2):
-        quick.erase(chat="shop")
+    for erased in (False, True):
+        if erased:
+            quick.erase(chat="shop")
         hold(quick).end()
         quick.learning.work(llm=extracting(EXTRACTED))
         assert [record.text for record in learned(quick)] == [EXTRACTED]
