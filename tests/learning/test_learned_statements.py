@@ -72,7 +72,7 @@ def said(*texts: str) -> list[LearnedStatement]:
     ],
 )
 def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
-    (found,) = said("Hello!", "Hi, how can I help?", f"{text} What is the weather like?", "Sunny.")
+    (found,) = said("Hello!", "Hi, how can I help?", f"{text}\nWhat is the weather like?", "Sunny.")
     assert found.kind in ("request", "personal")
     assert found.text in text
 

@@ -164,12 +164,6 @@ def test_no_word_is_cut_and_none_is_lost(text: str, limit: int) -> None:
         assert estimate_tokens(part.transcript) <= limit or len(part.transcript.split()) == 1
 
 
-@pytest.mark.slow
-@each("part", ["\n", " ", "a", "a ", ". ", "\n\n", "<", "。", "`"])
-def test_long_texts_are_parted_in_no_time(part: str) -> None:
-    split_text(part * 100_000, estimate_tokens, 4_000)
-
-
 # What is asked
 
 

@@ -114,25 +114,8 @@ READERS: tuple[Callable[[str], object], ...] = (
     lambda text: compose(_called(text)),
 )
 HOSTILE = (
-    *(
-        "not ",
-        "a",
-        "/a",
-        "a.py ",
-        "../",
-        "\\",
-        "**",
-        "| ",
-        "\n",
-        "\n   ",
-        ". ",
-        "<",
-        "。",
-        "`",
-        "[Image",
-        "$(",
-    ),
-    *("<memory>", "\n<memory>", "</memory>", "<a-", "<summary id=", "\n<system-reminder>", "let me "),
+    *("not ", "a", "/a", "a.py ", "../", "\\", "**", "| ", "\n", "\n   ", ". ", "<", "。", "`", "[Image"),
+    *("<memory>", "\n<memory>", "</memory>", "<a-", "<summary id=", "\n<system-reminder>", "let me ", "$("),
     *("We decided. ", "I will still ", ";a=", "-c '", "sudo ", "git clone ", "npx ", "python -c ", ";rsync "),
 )
 
