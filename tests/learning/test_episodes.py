@@ -201,7 +201,8 @@ def test_the_whole_is_found_where_it_is_asked_for_and_in_no_prompt(memory: Memor
     assert memory.recall(query, trust="untrusted", until=MONDAY + timedelta(days=1))
     assert not memory.recall(query, trust="untrusted", since=MONDAY + timedelta(days=1))
     memory.erase(chat="a", by="user")
-    assert memory.recall(query, trust="untrusted") == list(memory.quarantine) == episodes(memory) == []
+    assert memory.recall(query, trust="untrusted") == []
+    assert list(memory.quarantine) == episodes(memory) == []
     with pytest.raises(InvalidInput):
         memory.explain("jitter", hit.id, trust="untrusted")
     assert memory.verify().ok

@@ -80,7 +80,7 @@ def test_the_end_of_its_session_dates_an_episode_and_of_equals_the_newest_comes_
         for chat, ended in (("old", "2020-01-01T00:00:00"), ("odd", "soon"), ("new", None)):
             memory.remember("Custard tarts were baked.", "episode", chat=chat, meta={"ended": ended})
         for strategy in ("recency", "projection"):
-            assert chats(memory.learning.episodes("tarts", strategy=strategy)) == ["new", "odd", "old"]  # type: ignore[arg-type]  # one of the strategies
+            assert chats(memory.learning.episodes("tarts", strategy=strategy)) == ["new", "odd", "old"]
 
 
 def test_the_projections_find_only_what_shares_a_word(memory: Memory) -> None:
