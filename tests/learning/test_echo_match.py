@@ -151,6 +151,7 @@ NEWS = [
     ("You do not eat meat.", ["I eat meat."]),
     ("You have three cats.", ["I have two cats."]),
     ("The config is in config/dev.yaml.", ["The config is in config/app.yaml."]),
+    ("Your cat is called Rex.", ["My dog is called Rex."]),
     ("The deadline is 10 May.", ["The deadline is 3 May."]),
     ("You live in Lisbon. Your dog is Bello.", ["My dog is called Rex.", "I live in Lisbon."]),
     ("用户住在柏林", ["用户住在里斯本"]),
