@@ -36,9 +36,6 @@ def test_a_limit_that_allows_nothing_lets_nothing_be_asked(
     memory = opened(kind, attempts=2, limits={purpose and kind: limit})
     prepare(memory, kind)
     before, model = state(memory), good()
-    if kind == "observe" and not purpose:
-        extraction = memory.chat("shop").extract(llm=model)
-        assert ("limit" in extraction.why, memory.learning.relearn(llm=model).calls) == (True, 0)
     for _ in range(4):
         result = memory.learning.work(llm=model)
         assert {(job.reason, job.attempts) for job in result.postponed} == {("limit", 0)}
@@ -101,3 +98,12 @@ def test_a_call_counts_while_its_answer_is_waited_for(location: str, clock: Cloc
             assert len(first.result(WAIT).done) == 1
         assert model.prompts == []
         assert [job.reason for job in result.postponed] == ["limit"]
+
+
+def test_a_limit_of_learning_holds_for_whatever_asks(opened: Opened) -> None:
+    memory = opened("observe", limits={"": Limit(calls=0)})
+    prepare(memory, "observe")
+    extraction = memory.chat("shop").extract(llm=good())
+    assert "limit" in extraction.why
+    assert extraction.job
+    assert memory.learning.relearn(llm=good()).calls == asked(memory) == 0
