@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,21 +13,13 @@ ASKED = LLMRequest("observe", "What is worth knowing?", {"type": "object"}, "obs
 WHY = Unreadable("it is no JSON.")
 
 
-def test_a_model_is_shown_its_answer_and_told_what_is_wrong_with_it() -> None:
+def test_a_model_is_shown_the_beginning_of_its_answer_and_told_what_is_wrong_with_it() -> None:
     again = ASKED.again("Well,\n{it is: this}", WHY)
     assert again.prompt == (
         "What is worth knowing?\n\nYour last answer could not be used: it is no JSON.\n"
         "<answer>\n    Well,\n    {it is: this}\n</answer>\nAnswer again, with the JSON alone."
     )
-    assert (again.purpose, again.schema, again.version, again.answer_tokens) == (
-        ASKED.purpose,
-        ASKED.schema,
-        ASKED.version,
-        ASKED.answer_tokens,
-    )
-
-
-def test_of_a_long_answer_the_beginning_is_shown() -> None:
+    assert replace(again, prompt=ASKED.prompt) == ASKED
     assert len(ASKED.again("x" * 100_000, WHY).prompt) < 2_500
 
 

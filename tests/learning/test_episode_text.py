@@ -64,64 +64,41 @@ def test_a_session_reads_as_prose() -> None:
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    assert compose([]) == Episode("", 0)
     assert compose([Message("user", "/exit")]) == Episode("", 0)
 
 
-def test_turns_are_what_a_user_says() -> None:
-    spoken = ["hello", "/exit", "[Request interrupted by user]", "<command-name>/exit</command-name>", "yes"]
-    messages = [
-        *(Message("user", text) for text in spoken),
-        Message("tool", "done"),
-        Message("assistant", "Fine."),
-    ]
-    assert compose(messages).turns == 2
+ORDERED = "Delete the row of the order, and flag it as removed"
+COLUMNS = "title:\tThe shop\nstate:\tOPEN"
 
 
-def test_the_same_request_in_other_words_is_told_once() -> None:
-    messages = [
-        Message("user", "Add retries to the client of the shop."),
-        Message("user", "Add retries to the client of the shop, please."),
-        Message("assistant", REPORT),
-    ]
-    assert compose(messages).text == f"Outcome: {REPORT} Asked: Add retries to the client of the shop."
-
-
-def test_what_a_terminal_showed_is_not_what_was_asked() -> None:
-    text = "ada@box:~/shop$ make test\n/home/ada/shop/tests\n✗ 3 failed\nWhy do these tests fail?"
-    assert compose([Message("user", text), Message("assistant", REPORT)]).text == (
-        f"Outcome: {REPORT} Asked: Why do these tests fail?"
-    )
-
-
-def test_a_message_that_is_only_output_asks_nothing() -> None:
-    output = "(env) ada@box:~/shop$ shop -c\nNo order was found to continue\nPress Ctrl+C to begin anew."
-    columns = "title:\tThe shop\nstate:\tOPEN"
-    messages = [Message("user", text) for text in (output, columns, "Mend the order form of the shop.")]
-    assert compose([*messages, Message("assistant", REPORT)]).text == (
-        f"Outcome: {REPORT} Asked: Mend the order form of the shop."
-    )
-
-
-def test_what_is_typed_after_output_is_asked() -> None:
-    text = (
-        "[01/25/26 9:57  ~/shop] shop watch\n\n👀 Watching\n   Press Ctrl+C to stop\n"
-        "Indexing  12/12 · 3 orders\n\nIt says nothing of the second order."
-    )
-    assert compose([Message("user", text), Message("assistant", REPORT)]).text == (
-        f"Outcome: {REPORT} Asked: It says nothing of the second order."
-    )
-
-
-def test_what_was_sent_again_is_told_once_in_its_last_words() -> None:
-    asked = "Delete the row of the order, and flag it as removed"
-    messages = [
-        Message("user", "Add retries to the client of the shop."),
-        Message("user", asked),
-        Message("user", f"{asked}; say so in the dialogue."),
-        Message("assistant", REPORT),
-    ]
-    assert compose(messages).text.endswith(f"Later: {asked}; say so in the dialogue.")
+@each(
+    ("said", "asked"),
+    [
+        (
+            ["Add retries to the client of the shop.", "Add retries to the client of the shop, please."],
+            "Asked: Add retries to the client of the shop.",
+        ),
+        (
+            ["Add retries to the client.", ORDERED, f"{ORDERED}; say so in the dialogue."],
+            f"Asked: Add retries to the client. Later: {ORDERED}; say so in the dialogue.",
+        ),
+        (
+            ["ada@box:~/shop$ make test\n/home/ada/shop/tests\n✗ 3 failed\nWhy do these tests fail?"],
+            "Asked: Why do these tests fail?",
+        ),
+        (
+            ["(env) ada@box:~/shop$ shop -c\nPress Ctrl+C to begin.", COLUMNS, "Mend the form of the shop."],
+            "Asked: Mend the form of the shop.",
+        ),
+        (
+            ["[01/25/26 9:57  ~/shop] shop watch\n\n👀 Watching\n   Ctrl+C to stop\n\nIt says nothing."],
+            "Asked: It says nothing.",
+        ),
+    ],
+)
+def test_what_was_asked_is_told_once_and_without_what_a_terminal_showed(said: list[str], asked: str) -> None:
+    messages = [Message("user", text) for text in said]
+    assert compose([*messages, Message("assistant", REPORT)]).text == f"Outcome: {REPORT} {asked}"
 
 
 FINDING = "The root cause was that `pool.close()` was never awaited, so 40 connections leaked."
@@ -167,32 +144,21 @@ def test_what_was_begun_and_not_reported_is_left_open() -> None:
     assert "mailer" not in compose(messages, {3, 4, 5}).text
 
 
-def test_more_decisions_are_told_than_are_named() -> None:
-    said = [
-        "We decided to store the orders in PostgreSQL.",
-        "Let's go with uvicorn for the API, as it is quick.",
-        "From now on, write every commit in English.",
-        "We agreed that carts expire after a week.",
-        "Never push to the branch of a release.",
-    ]
-    messages = [Message("user", text, seq=n) for n, text in enumerate(said, 1)]
-    episode = compose([*messages, Message("assistant", REPORT, seq=9)])
-    assert len(episode.decisions) == 3
-    assert [text for text in said if text in episode.text] == said
-
-
-def test_a_step_on_the_way_is_no_outcome() -> None:
-    step = Message(
-        "assistant", "The parser is at fault here, as the log of the nightly job says. Now let me fix it:"
-    )
-    assert compose([Message("assistant", REPORT), step]).outcome == REPORT
-
-
-def test_the_last_report_is_the_outcome() -> None:
-    reports = [
-        f"Step {number} of the migration of the shop is done, and nothing is lost." for number in range(5)
-    ]
-    assert compose([Message("assistant", text) for text in reports]).outcome == reports[-1]
+@each(
+    ("reports", "outcome"),
+    [
+        ([REPORT, "The parser is at fault here, as the log of the nightly job says. Now let me fix it:"], 0),
+        (
+            [
+                f"Step {number} of the migration of the shop is done, and nothing is lost."
+                for number in (1, 2)
+            ],
+            1,
+        ),
+    ],
+)
+def test_the_last_report_is_the_outcome_and_no_step_on_the_way(reports: list[str], outcome: int) -> None:
+    assert compose([Message("assistant", text) for text in reports]).outcome == reports[outcome]
 
 
 def test_people_who_talk_among_themselves_are_told_as_such() -> None:
@@ -252,23 +218,16 @@ def test_a_file_that_is_written_in_several_ways_is_one() -> None:
     assert compose(messages).files == ("pkg/client.py",)
 
 
-def test_edited_files_come_first() -> None:
+def test_edited_files_come_first_and_strange_arguments_do_no_harm() -> None:
     messages = [
-        called("Read", file_path="a.py"),
         called("Read", file_path="a.py"),
         called("Read", file_path="a.py"),
         called("apply_patch", input="*** Begin Patch\n*** Update File: b/Makefile\n+all:\n*** End Patch"),
         called("Bash", command=["cat", "/tmp/x.py", "c.toml"]),
-    ]
-    assert compose(messages).files == ("b/Makefile", "a.py", "c.toml")
-
-
-def test_arguments_that_are_text_or_of_strange_types_do_no_harm() -> None:
-    messages = [
         Message("assistant", calls=(ToolCall("1", "edit", "not json: a.py"),)),
-        called("Read", file_path=None, path={"x": "a.py"}, paths=["b.py", 3, None]),
+        called("Read", file_path=None, path={"x": "a.py"}, paths=["d.py", 3, None]),
     ]
-    assert compose(messages).files == ("b.py",)
+    assert compose(messages).files == ("b/Makefile", "a.py", "c.toml", "d.py")
 
 
 # What a model is asked, and what it answers
@@ -314,24 +273,15 @@ def test_what_an_answer_leaves_out_stays() -> None:
 
 
 def test_an_answer_of_single_words_takes_the_place_of_nothing() -> None:
-    draft = Episode("Asked: move the sessions.", 3, (), ("We moved them to PostgreSQL.",), "All tests pass.")
-    given = {"summary": "They moved the sessions.", "decisions": ["none", 5, "n/a"], "outcome": "none"}
-    text = "Outcome: All tests pass. Decided: We moved them to PostgreSQL. They moved the sessions."
+    draft = Episode("Asked: move it.", 3, (), ("We moved it to PostgreSQL.",), "All tests pass.")
+    given = {"summary": "They moved it.", "decisions": ["none", 5, "n/a"], "outcome": "none"}
+    text = "Outcome: All tests pass. Decided: We moved it to PostgreSQL. They moved it."
     assert read(json.dumps(given), draft) == replace(draft, text=text)
-    for nothing in ("none", 5, "N/A", "x"):
-        with pytest.raises(Unreadable):
-            read(json.dumps({"summary": nothing}), draft)
 
 
 def test_an_episode_is_no_longer_than_what_it_tells_of() -> None:
     told = read(json.dumps({"summary": "They spoke of much. " * 90}), Episode("", 3), "x" * 400)
     assert len(told.text) <= 400
-
-
-def test_a_long_summary_is_cut_on_a_sentence() -> None:
-    text = read(answer(summary="It was mended at last. " * 100), Episode("", 3)).text
-    assert 1_900 < len(text) <= 2_000
-    assert text.endswith("last.")
 
 
 def test_a_long_summary_gives_way_to_what_was_decided_and_came_of_it() -> None:
@@ -342,16 +292,6 @@ def test_a_long_summary_gives_way_to_what_was_decided_and_came_of_it() -> None:
     assert all(part in told.text for part in (*found, outcome))
     assert 1_900 < len(told.text) <= 2_000
     assert told.text.startswith(f"Outcome: {outcome} Decided: aaa")
-
-
-def test_files_go_before_the_summary_does() -> None:
-    files = [f"src/{'deep/' * 15}file{n}.py" for n in range(8)]
-    summary = ("It was mended at last. " * 70).rstrip()
-    given = answer(summary=summary, files=files, outcome="All tests pass.")
-    told = read(given, Episode("", 3), "\n".join(files) * 4)
-    assert told.files == tuple(files)
-    assert told.text == f"Outcome: All tests pass. {summary} Files: {', '.join(files[:4])}."
-    assert 1_900 < len(told.text) <= 2_000
 
 
 def test_what_a_summary_says_in_the_same_words_is_not_said_again() -> None:
@@ -367,33 +307,14 @@ def test_what_a_summary_says_in_the_same_words_is_not_said_again() -> None:
     assert read(again, replace(DRAFT, files=())).text == "Decided: All tests pass. Retries were added."
 
 
-def test_what_a_summary_says_in_other_words_is_said() -> None:
-    given = answer(
-        summary="We decided on five tries at most.", decisions=["We decided on three tries at most."]
-    )
-    assert "three tries" in read(given, DRAFT).text
-
-
-def test_of_rules_no_decision_goes_for_want_of_room() -> None:
-    messages = [Message("user", "Please mend what is broken in this program. " * 30)]
-    messages += [called("Edit", file_path=f"src/{'deep/' * 20}file{n}.py") for n in range(12)]
-    messages += [Message("user", f"We decided on plan {n} because {'of the cost ' * 20}.") for n in range(3)]
-    messages += [Message("assistant", "The whole of the program was mended today. " * 20)]
-    episode = compose(messages)
-    assert len(episode.decisions) == 3
-    assert all(part in episode.text for part in (*episode.decisions, episode.outcome))
-    assert len(episode.text) <= 2_000
-
-
 @each(
     "text",
     [
-        "",
         "no",
-        "[]",
         "[1, 2]",
         "{}",
-        '{"summary": ""}',
+        '{"summary": "N/A"}',
+        '{"summary": 5}',
         '{"summary": "…"}',
         '{"summary": ["a"]}',
         '{"files": ["a.py"]}',
@@ -418,43 +339,29 @@ def test_orders_in_an_answer_are_not_kept() -> None:
 
 # For every session
 
-TEXTS = st.lists(
-    st.sampled_from(
-        [
-            "We decided ",
-            "word ",
-            "a/b.py ",
-            "\n",
-            "# ",
-            "| a |",
-            "```\n",
-            "`",
-            ". ",
-            "? ",
-            "Let me ",
-            "/x",
-            "x" * 300,
-            "語。",
-            "<tool-use data-tool-type=",
-            '"write" data-tool-name="Edit">',
-            "</tool-use>",
-            "[Image #1]",
-            "$ curl ",
-            "../",
-        ]
+PARTS = (
+    *(
+        "We decided ",
+        "word ",
+        "a/b.py ",
+        "\n",
+        "# ",
+        "| a |",
+        "```\n",
+        "`",
+        ". ",
+        "? ",
+        "Let me ",
+        "/x",
+        "../",
     ),
-    max_size=15,
-).map("".join)
+    *("x" * 300, "語。", "<tool-use data-tool-type=", '"write" data-tool-name="Edit">', "</tool-use>"),
+    *("[Image #1]", "$ curl "),
+)
+TEXTS = st.lists(st.sampled_from(PARTS), max_size=15).map("".join)
 MESSAGES = st.one_of(
-    st.builds(
-        lambda role, text: Message(role, f"{text}."), st.sampled_from(["user", "assistant", "tool"]), TEXTS
-    ),
-    st.builds(
-        lambda name, key, text: called(name, **{key: text}),
-        TEXTS,
-        st.sampled_from(["path", "command", "patch"]),
-        TEXTS,
-    ),
+    st.builds(lambda role, text: Message(role, f"{text}."), st.sampled_from(["user", "assistant"]), TEXTS),
+    st.builds(lambda key, text: called("Bash", **{key: text}), st.sampled_from(["path", "command"]), TEXTS),
 )
 
 
@@ -470,33 +377,12 @@ def test_an_episode_is_bounded_one_line_and_the_same_each_time(messages: list[Me
     assert len(set(episode.files)) == len(episode.files)
 
 
-@pytest.mark.slow
-@each("part", ["/", "a/", "a.py ", "[", ";a=", "` ", "$(", "-c '", "**", "| ", "../", "\\", "git clone "])
-def test_long_texts_of_one_part_are_told_in_linear_time(part: str) -> None:
-    text = f"{part * (200_000 // len(part))} x"
-    messages = [
-        Message("user", text),
-        Message("assistant", text),
-        called("Bash", command=text, path=text, patch=text),
-    ]
-    assert len(compose(messages).text) <= 2_000
-
-
 # Real sessions
 
 
-@pytest.fixture(scope="module")
-def sessions(shared_data: Path) -> dict[str, list[Message]]:
-    return read_sessions(shared_data)
-
-
-@pytest.fixture(scope="module")
-def episodes(sessions: dict[str, list[Message]]) -> dict[str, Episode]:
-    return {chat: compose(messages) for chat, messages in sessions.items()}
-
-
 @pytest.mark.slow
-def test_real_sessions_say_what_was_asked_and_what_came_of_it(episodes: dict[str, Episode]) -> None:
+def test_real_sessions_say_what_was_asked_and_what_came_of_it(shared_data: Path) -> None:
+    episodes = {chat: compose(messages) for chat, messages in read_sessions(shared_data).items()}
     assert len(episodes) == 9
     for episode in episodes.values():
         assert 400 < len(episode.text) <= 2_000
@@ -505,16 +391,6 @@ def test_real_sessions_say_what_was_asked_and_what_came_of_it(episodes: dict[str
         assert len(episode.outcome) >= 50
         assert 5 <= len(episode.files) <= 8
         assert not [mark for mark in ("<", "```", "[Image", "Let me") if mark in episode.text]
-
-
-@pytest.mark.slow
-def test_a_rendered_session_is_read_as_a_native_one_is(episodes: dict[str, Episode]) -> None:
     resumed = episodes["coding-36396c8a"]
-    assert resumed.files[:3] == (
-        "pkg/sessionindex/store.go",
-        "pkg/cmd/session_tui_browser.go",
-        "pkg/cmd/session_tui.go",
-    )
-    assert resumed.turns == 8
-    native = next(episode for name, episode in episodes.items() if not name.startswith("coding"))
-    assert native.files[:2] == ("export_claude_session.py", "docs/investigation-findings.md")
+    assert resumed.files[:2] == ("pkg/sessionindex/store.go", "pkg/cmd/session_tui_browser.go")
+    assert resumed.turns == 8, "though it is rendered"

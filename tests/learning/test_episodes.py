@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from told_episodes import episodic, learn
 
-from holdfast import Denied, Job, Memory, Message, ToolCall
-from holdfast.learning.episode_text import LONGEST
-from holdfast.learning.session import episode
-from holdfast.llm.llm_request import Unreadable
-from holdfast.settings import Learning
-from holdfast.store import jobs
-from holdfast.store.jobs import LeaseLost
-from learning_episodes import (
-    KEY,
-    MONDAY,
-    ORDER,
-    TOPICS,
-    context_of,
-    episodes,
-    fetched,
-    learn,
-    mark,
-    session,
-    texts,
-    told,
-    unit_of,
-)
+from holdfast import Denied, InvalidInput, Memory, Message, ToolCall
+from learning_episodes import KEY, MONDAY, ORDER, TOPICS, episodes, fetched, session, texts, told
+from learning_scripts import Model
 from soak import cases
+
+LATER = Message("assistant", "The page says that the payment client needs a jitter of two seconds now.")
+
+
+@pytest.fixture
+def memory(location: str) -> Iterator[Memory]:
+    with episodic(location) as opened:
+        yield opened
+
+
+def chats(memory: Memory) -> list[str]:
+    return [one.chat for one in episodes(memory)]
+
 
 # One episode for a session
 
@@ -41,7 +38,6 @@ def test_a_session_becomes_one_episode(memory: Memory) -> None:
     outcome = learn(memory, "a")
     (episode,) = episodes(memory)
     assert outcome.records == (episode,)
-    assert outcome.note == "written"
     assert (episode.chat, episode.messages, episode.by, episode.trust) == ("a", (1, 5), "reflect", "trusted")
     assert "src/shop/client.py" in episode.text
     assert episode.meta == {
@@ -53,86 +49,48 @@ def test_a_session_becomes_one_episode(memory: Memory) -> None:
         "untrusted": [],
         "ended": "2026-03-02T09:04:00+00:00",
     }
-    assert mark(memory, "a") == 5
-
-
-def test_a_short_session_has_none(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0])[:3])
-    unit = unit_of(context_of(memory, model="m"), "a")
-    assert unit.request is None
-    assert unit.apply(None).note == "too short: 2 turns, 3 needed"
-    assert episodes(memory) == []
-    assert mark(memory, "a") == 3
-
-
-def test_an_unknown_session_has_none_and_leaves_no_mark(memory: Memory) -> None:
-    assert learn(memory, "nobody").records == ()
-    assert mark(memory, "nobody") == 0
-
-
-def test_a_session_that_was_erased_has_none(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    memory.erase(chat="a", messages=(1, 5))
-    assert learn(memory, "a").records == ()
-    assert mark(memory, "a") == 5
-
-
-def test_a_session_that_is_told_twice_is_written_once(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    learn(memory, "a")
     before = memory.version()
-    assert learn(memory, "a").note == "nothing new"
+    learn(memory, "a")
     assert memory.version() == before
+
+
+def test_a_short_session_or_an_erased_one_has_none(memory: Memory) -> None:
+    memory.chat("a").append(session(TOPICS[0])[:3])
+    result = learn(memory, "a", told("The client retries."))
+    assert (result.calls, result.notes) == (0, ("episode:a: too short: 2 turns, 3 needed",))
+    memory.chat("b").append(session(TOPICS[0]))
+    memory.chat("b").end()
+    memory.erase(chat="b", messages=(1, 5))
+    memory.learning.work()
+    assert episodes(memory) == []
 
 
 def test_what_says_the_same_is_no_new_version(memory: Memory) -> None:
-    chat = memory.chat("a")
-    chat.append(session(TOPICS[0]))
+    memory.chat("a").append(session(TOPICS[0]))
     learn(memory, "a", told("The client retries."))
     before = memory.version()
-    chat.append(role="user", content="Thank you very much for all of that.")
-    assert learn(memory, "a", told("The client retries.")).note == "nothing new"
+    memory.chat("a").append(role="user", content="Thank you very much for all of that.")
+    assert learn(memory, "a", told("The client retries.")).notes == ("episode:a: nothing new",)
     assert memory.version() == before
-    assert mark(memory, "a") == 6
 
 
-def test_an_episode_belongs_to_the_agent_of_the_session(memory: Memory) -> None:
-    coder = memory.scoped(agent="coder")
-    coder.chat("a").append(session(TOPICS[0]))
-    (episode,) = learn(coder, "a").records
-    assert episode.agent == "coder"
-    assert episodes(memory.scoped(agent="other")) == []
+def test_episodes_of_each_agent_are_its_own(memory: Memory) -> None:
+    agents = [memory.scoped(agent=agent) for agent in ("one", "two")]
+    for own in agents:
+        own.chat(f"chat of {own.scope.agent}").append(session(TOPICS[0]))
+        learn(own, f"chat of {own.scope.agent}")
+    assert [[one.agent for one in episodes(own)] for own in agents] == [["one"], ["two"]]
 
 
-def test_nothing_is_stored_by_who_has_lost_the_job(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    database, space = memory._runtime.database, memory.scope.space
-    with database.writing() as tx:
-        jobs.add(tx, space, "episode", now=0, chat="a")
-    held = jobs.claim(database, space, jobs.Claim(now=0, lease=1, kinds=["episode"]))
-    assert jobs.claim(database, space, jobs.Claim(now=2, lease=9, kinds=["episode"]))
-    with pytest.raises(LeaseLost):
-        unit_of(replace(context_of(memory), held=held), "a").apply(None)
-    assert (episodes(memory), mark(memory, "a")) == ([], 0)
-
-
-def test_one_undo_takes_all_of_it_back(memory: Memory) -> None:
-    for n, chat in enumerate("ab"):
-        memory.chat(chat).append(session(TOPICS[0], n))
-        learn(memory, chat)
-    assert [one.chat for one in episodes(memory)] == ["b"]
-    memory.undo()
-    assert [one.chat for one in episodes(memory)] == ["a"]
-
-
-def test_many_can_be_stored_at_once(memory: Memory) -> None:
-    for n, topic in enumerate(TOPICS):
-        memory.chat(str(n)).append(session(topic, n))
-    units = [unit_of(context_of(memory, Learning(episodes=3)), str(n)) for n in range(len(TOPICS))]
-    with ThreadPoolExecutor() as threads:
-        list(threads.map(lambda unit: unit.apply(None), units))
-    assert sorted(one.chat for one in episodes(memory)) == ["2", "3", "4"]
-    assert [mark(memory, str(n)) for n in range(len(TOPICS))] == [5] * len(TOPICS)
+def test_many_can_be_stored_at_once(location: str) -> None:
+    with episodic(location, episodes=3) as memory:
+        for n, topic in enumerate(TOPICS):
+            memory.chat(str(n)).append(session(topic, n))
+            memory.chat(str(n)).end()
+        with ThreadPoolExecutor() as threads:
+            done = list(threads.map(lambda _: memory.learning.work(limit=1).done, TOPICS))
+        assert len({job.chat for jobs in done for job in jobs}) == len(TOPICS)
+        assert sorted(chats(memory)) == ["2", "3", "4"]
 
 
 # In the words of a model
@@ -140,95 +98,67 @@ def test_many_can_be_stored_at_once(memory: Memory) -> None:
 
 def test_a_model_tells_it(memory: Memory) -> None:
     memory.chat("a").append(session(TOPICS[0]))
-    unit = unit_of(context_of(memory, model="m"), "a")
-    assert unit.request is not None
-    assert TOPICS[0] in unit.request.prompt
-    assert (unit.request.purpose, unit.request.version) == ("episode", "session v1")
-    (episode,) = unit.apply(told("Retries were added to the payment client.", outcome="They work.")).records
+    memory.chat("a").end()
+    told_so = {"summary": "Retries were added to the payment client.", "outcome": "They work."}
+    memory.learning.work(llm=(model := Model({"episode": lambda _: told_so})))
+    assert TOPICS[0] in model.asked("episode")[0]
+    (episode,) = episodes(memory)
     assert episode.text == (
         "Outcome: They work. Retries were added to the payment client. Files: src/shop/client.py."
     )
-    assert (episode.meta["learned"], episode.meta["model"]) == ("session v1", "m")
+    assert (episode.meta["learned"], episode.meta["model"]) == ("session v1", "Model")
     assert episode.meta["outcome"] == "They work."
 
 
-def test_an_answer_that_cannot_be_read_stores_nothing(memory: Memory) -> None:
+def test_a_model_reads_the_newest_messages_and_so_many_tokens_at_most() -> None:
+    with episodic(tokens=1_000) as memory:
+        long = [Message("user", f"Sentence <{n}> of a long session. " * 20) for n in range(201)]
+        memory.chat("a").append(long)
+        memory.chat("a").end()
+        memory.learning.work(llm=(model := Model({"episode": lambda _: {"summary": "They spoke."}})))
+        shown = [prompt.partition("<conversation>")[2] for prompt in model.asked("episode")]
+        assert all(len(text) < 8_000 for text in shown)
+        assert ["Sentence &lt;0&gt;" in "".join(shown), "Sentence &lt;1&gt;" in shown[0]] == [False, True]
+        assert "Sentence &lt;200&gt;" in shown[-1]
+
+
+def test_what_was_decided_and_came_of_it_is_found_and_shown(memory: Memory) -> None:
     memory.chat("a").append(session(TOPICS[0]))
-    with pytest.raises(Unreadable):
-        learn(memory, "a", "I would rather not say.")
-    assert (episodes(memory), mark(memory, "a")) == ([], 0)
-
-
-def test_a_model_reads_the_newest_messages(memory: Memory) -> None:
-    memory.chat("a").append([Message("user", f"Sentence <{n}> of a session.") for n in range(201)])
-    unit = unit_of(context_of(memory, model="m"), "a")
-    assert unit.request is not None
-    shown = unit.request.prompt.partition("<conversation>")[2]
-    assert [f"Sentence &lt;{n}&gt;" in shown for n in (0, 1, 200)] == [False, True, True]
-
-
-def test_a_model_reads_so_many_tokens_at_most(memory: Memory) -> None:
-    long = [Message("user", f"Sentence {n} of a long session. " * 20) for n in range(100)]
-    memory.chat("a").append(long)
-    context = context_of(memory, Learning(tokens=1_000), model="m")
-    job = Job("episode:a", "episode", (), MONDAY, chat="a")
-    prompts = [unit.request.prompt for unit in episode(replace(context, jobs=[job])) if unit.request]
-    assert len(prompts) > 5
-    assert all(context.count_tokens(prompt) < 2_500 for prompt in prompts)
-    assert "Sentence 99" in prompts[-1]
-
-
-def test_a_long_answer_is_cut(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    (episode,) = learn(memory, "a", told("Ünïcödé wörds änd möre öf them. " * 100)).records
-    assert len(episode.text) <= LONGEST
+    decided = "Vouchers stay where they are until the audit of the harbour office."
+    outcome = "The telescope of the lighthouse is still waiting for its lens."
+    learn(memory, "a", told("The sessions were moved.", decisions=[decided], outcome=outcome))
+    (episode,) = episodes(memory)
+    for query in ("Which audit do the vouchers wait for?", "What does the telescope still lack?"):
+        assert [hit.id for hit in memory.recall(query, kinds=["episode"])] == [episode.id]
+        prompt = memory.chat("next").prompt(budget=4_000, query=query)
+        shown = "\n".join((prompt.system, *(str(message["content"]) for message in prompt.messages)))
+        assert decided in shown
+        assert outcome in shown
 
 
 # Secrets and orders
 
 
 def test_credentials_are_cut_out(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
+    use = Message("assistant", calls=(ToolCall("c1", "Read", {"path": f"src/{KEY}/client.py"}),))
+    said = Message("assistant", f"The key {KEY} works now, as it should.")
+    memory.chat("a").append(session(TOPICS[0], 0, use, said))
     answer = told(
         f"The client retries. The key is {KEY}.", decisions=[f"Use {KEY}."], outcome=f"It is {KEY}."
     )
-    (episode,) = learn(memory, "a", answer).records
-    assert KEY not in f"{episode.text} {episode.meta}"
-    assert episode.trust == "trusted"
+    for reply in (None, answer):
+        (episode,) = learn(memory, "a", reply).records
+        assert KEY not in f"{episode.text} {episode.meta}"
+        assert episode.trust == "trusted"
 
 
-def test_credentials_of_the_session_are_cut_out(memory: Memory) -> None:
-    use = Message("assistant", calls=(ToolCall("c1", "Read", {"path": f"src/{KEY}/client.py"}),))
-    memory.chat("a").append(
-        session(TOPICS[0], 0, use, Message("assistant", f"The key {KEY} works now, as it should."))
-    )
-    (episode,) = learn(memory, "a").records
-    assert KEY not in f"{episode.text} {episode.meta}"
-
-
-def test_a_tool_whose_name_is_an_order_gives_none(memory: Memory) -> None:
+def test_orders_that_a_model_repeats_or_a_tool_is_named_by_are_not_recalled(memory: Memory) -> None:
     call = Message("assistant", calls=(ToolCall("c1", f"web {ORDER}", {}),))
     memory.chat("a").append(session(TOPICS[0], 0, call))
-    (own,) = learn(memory, "a").records
-    assert (own.trust, "evil.example" in f"{own.text} {own.meta}") == ("trusted", False)
-
-
-def test_orders_that_a_model_repeats_are_not_recalled(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    learn(memory, "a", told(f"The client retries. {ORDER}", decisions=[ORDER], outcome=ORDER))
-    assert all("evil.example" not in f"{one.text} {one.meta}" for one in episodes(memory))
-
-
-def test_decisions_of_untrusted_sources_wait_with_their_episode(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[1], 0, *fetched()))
-    own, whole = learn(
-        memory, "a", told("The plan was drawn.", decisions=["Mara sits by the harbour."])
-    ).records
-    assert "by the harbour" in whole.text
-    assert whole.trust == "quarantined"
-    assert memory.recall("harbour", kinds=["episode"]) == []
-    memory.quarantine.release(whole.id, by="user")
-    assert [hit.id for hit in memory.recall("harbour", kinds=["episode"])] == [own.id]
+    for reply in (None, told(f"The client retries. {ORDER}", decisions=[ORDER], outcome=ORDER)):
+        learn(memory, "a", reply)
+        (own,) = episodes(memory)
+        assert (own.trust, "evil.example" in f"{own.text} {own.meta}") == ("trusted", False)
 
 
 # Untrusted sources
@@ -237,8 +167,7 @@ def test_decisions_of_untrusted_sources_wait_with_their_episode(memory: Memory) 
 def test_an_episode_of_a_session_with_untrusted_sources_is_found_and_waits_only_as_a_whole(
     memory: Memory,
 ) -> None:
-    later = Message("assistant", "The page says that the payment client needs a jitter of two seconds now.")
-    memory.chat("a").append(session(TOPICS[0], 0, *fetched(), later))
+    memory.chat("a").append(session(TOPICS[0], 0, *fetched(), LATER))
     own, whole = learn(memory, "a").records
     assert list(memory.quarantine) == [whole]
     assert (whole.trust, whole.flags, whole.meta["untrusted"]) == (
@@ -258,27 +187,33 @@ def test_an_episode_of_a_session_with_untrusted_sources_is_found_and_waits_only_
     assert texts(list(memory.quarantine)) == [whole.text]
 
 
-def test_nothing_waits_that_says_no_more_than_what_is_found(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0], 0, *fetched()))
-    (own,) = learn(memory, "a").records
-    assert (own.trust, list(memory.quarantine)) == ("trusted", [])
+def test_the_whole_is_found_where_it_is_asked_for_and_in_no_prompt(memory: Memory) -> None:
+    memory.chat("a").append(session(TOPICS[0], 0, *fetched(), LATER))
+    own, whole = learn(memory, "a").records
+    query = "payment client jitter"
+    (hit,) = memory.recall(query, trust="untrusted")
+    assert (hit.id, hit.chat, hit.flags) == (whole.id, "a", ("untrusted", "quarantined"))
+    assert [one.id for one in memory.learning.episodes(query)] == [own.id]
+    prompt = memory.chat("b").prompt(budget=4_000, query=query)
+    assert "jitter" not in prompt.system
+    assert whole.id not in [one.id for one in prompt.hits]
+    assert {one.at.date() for one in (own, whole, hit) if one.at} == {MONDAY.date()}
+    assert memory.recall(query, trust="untrusted", until=MONDAY + timedelta(days=1))
+    assert not memory.recall(query, trust="untrusted", since=MONDAY + timedelta(days=1))
+    memory.erase(chat="a", by="user")
+    assert memory.recall(query, trust="untrusted") == []
+    assert list(memory.quarantine) == episodes(memory) == []
+    with pytest.raises(InvalidInput):
+        memory.explain("jitter", hit.id, trust="untrusted")
+    assert memory.verify().ok
 
 
-def test_which_sources_are_untrusted_can_be_said(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0], 0, *fetched()))
-    assert learn(memory, "a", None, Learning(untrusted=("other",))).records[0].trust == "trusted"
-
-
-@pytest.mark.slow
-def test_one_that_is_written_again_stays_in_quarantine_and_is_one(memory: Memory) -> None:
-    chat = memory.chat("a")
-    chat.append(session(TOPICS[0], 0, *fetched()))
-    own, first = learn(memory, "a", told("Retries were added.")).records
-    chat.append(role="user", content="Now add a limit as well, please.")
-    newer, second = learn(memory, "a", told("Retries and a limit were added.")).records
-    assert (newer.id, second.id) == (own.id, first.id)
-    assert list(memory.quarantine) == [second]
-    assert episodes(memory) == [newer]
+def test_nothing_waits_that_says_no_more_or_where_another_source_is_untrusted() -> None:
+    with episodic() as memory, episodic(untrusted=("other",)) as trusting:
+        for one, more in ((memory, []), (trusting, [LATER])):
+            one.chat("a").append(session(TOPICS[0], 0, *fetched(), *more))
+            (own,) = learn(one, "a").records
+            assert (own.trust, list(one.quarantine)) == ("trusted", [])
 
 
 def test_what_cannot_come_from_the_untrusted_source_is_written_beside_what_waits(memory: Memory) -> None:
@@ -304,39 +239,29 @@ def test_what_cannot_come_from_the_untrusted_source_is_written_beside_what_waits
 
 def test_a_released_one_stays_so_until_there_is_another_untrusted_source(memory: Memory) -> None:
     chat = memory.chat("a")
-    chat.append(session(TOPICS[0], 0, *fetched()))
+    call, result = fetched("late")
+    chat.append(session(TOPICS[0], 0, *fetched(), call))
     first, whole = learn(memory, "a", told("Retries were added.")).records
     memory.quarantine.release(whole.id, by="user")
     chat.append(role="user", content="Now add a limit as well, please.")
     (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
     assert (second.id, second.trust) == (first.id, "released")
-    chat.append(fetched("c2"))
+    chat.append([result])
     (third,) = learn(memory, "a", told("Retries, a limit and a page were added.")).records
     assert third.trust == "quarantined"
     assert episodes(memory) == [second]
 
 
-def test_a_result_that_comes_after_the_release_is_untrusted_as_well(memory: Memory) -> None:
-    chat = memory.chat("a")
-    call, result = fetched("late")
-    chat.append(session(TOPICS[0], 0, *fetched(), call))
-    _, whole = learn(memory, "a", told("Retries were added.")).records
-    memory.quarantine.release(whole.id, by="user")
-    chat.append([result])
-    (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
-    assert second.trust == "quarantined"
-
-
-def test_what_is_no_longer_untrusted_leaves_quarantine_empty(memory: Memory) -> None:
-    chat = memory.chat("a")
-    chat.append(session(TOPICS[0]))
-    learn(memory, "a", told("Retries were added."))
-    chat.append(fetched())
-    learn(memory, "a", told("Retries and a limit were added."))
-    chat.append(role="user", content="Now add a limit as well, please.")
-    learn(memory, "a", told("Retries and two limits were added."), Learning(untrusted=()))
-    assert list(memory.quarantine) == []
-    assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
+def test_what_is_no_longer_untrusted_leaves_quarantine_empty(tmp_path: Path) -> None:
+    file = str(tmp_path / "memory.db")
+    with episodic(file) as memory, episodic(file, untrusted=()) as trusting:
+        memory.chat("a").append([*session(TOPICS[0]), *fetched()])
+        learn(memory, "a", told("Retries and a limit were added."))
+        assert len(list(memory.quarantine)) == 1
+        trusting.chat("a").append(role="user", content="Now add a limit as well, please.")
+        learn(trusting, "a", told("Retries and two limits were added."))
+        assert list(memory.quarantine) == []
+        assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
 
 
 @pytest.mark.parametrize(("chat", "left"), [("b", ["a"]), (None, []), ("unknown", ["a", "b"])])
@@ -364,71 +289,45 @@ def test_what_waits_is_released_session_by_session_or_all_at_once(
 def test_what_the_user_wrote_is_left_alone(memory: Memory) -> None:
     memory.chat("a").append(session(TOPICS[0]))
     own = memory.remember("We had a good day with the client.", "episode", chat="a", by="user")
-    assert learn(memory, "a").note == "the user wrote it"
+    assert learn(memory, "a").notes == ("episode:a: the user wrote it",)
     assert episodes(memory) == [own]
-    assert mark(memory, "a") == 5
 
 
-def test_what_was_taken_back_is_not_written_again(memory: Memory) -> None:
-    chat = memory.chat("a")
-    chat.append(session(TOPICS[0]))
-    (episode,) = learn(memory, "a").records
-    memory.retract(episode.id, by="user")
-    chat.append(session(TOPICS[1]))
-    assert learn(memory, "a").note == "it was taken back"
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_was_taken_back_is_not_written_again(memory: Memory, *, waits: bool) -> None:
+    memory.chat("a").append(session(TOPICS[0], 0, *(fetched() if waits else [])))
+    own, *_ = learn(memory, "a", told("The page says so.")).records
+    memory.retract(own.id, by="user")
+    memory.chat("a").append(session(TOPICS[1]))
+    assert learn(memory, "a").notes == ("episode:a: it was taken back",)
     assert episodes(memory) == []
 
 
 def test_what_was_discarded_is_not_written_again(memory: Memory) -> None:
-    chat = memory.chat("a")
-    chat.append(session(TOPICS[0], 0, *fetched()))
+    memory.chat("a").append(session(TOPICS[0], 0, *fetched()))
     own, whole = learn(memory, "a", told("The page says so.")).records
     memory.quarantine.discard(whole.id, by="user")
-    chat.append(session(TOPICS[1]))
+    memory.chat("a").append(session(TOPICS[1]))
     (newer,) = learn(memory, "a", told("The page says more.")).records
     assert newer.id == own.id
     assert list(memory.quarantine) == []
 
 
-def test_what_was_taken_back_beside_what_waits_is_not_written_again(memory: Memory) -> None:
-    chat = memory.chat("a")
-    chat.append(session(TOPICS[0], 0, *fetched()))
-    own, _ = learn(memory, "a", told("The page says so.")).records
-    memory.retract(own.id, by="user")
-    chat.append(session(TOPICS[1]))
-    assert learn(memory, "a").note == "it was taken back"
-    assert episodes(memory) == []
-
-
 # Near-duplicates
 
 
-def test_of_two_that_say_the_same_the_newer_stays(memory: Memory) -> None:
-    for n, chat in enumerate("ab"):
-        memory.chat(chat).append(session(TOPICS[0], n))
+@pytest.mark.parametrize("order", [("early", "late"), ("late", "early")])
+def test_of_two_that_say_the_same_that_of_the_newer_session_stays(
+    memory: Memory, order: tuple[str, ...]
+) -> None:
+    for chat in order:
+        memory.chat(chat).append(session(TOPICS[0], int(chat == "late")))
         outcome = learn(memory, chat)
-    assert [one.chat for one in episodes(memory)] == ["b"]
-    assert [(one.chat, one.why) for one in outcome.records] == [
-        ("b", ""),
-        ("a", "a newer session says the same"),
-    ]
-
-
-def test_it_is_the_session_that_is_newer(memory: Memory) -> None:
-    for chat, day in (("late", 1), ("early", 0)):
-        memory.chat(chat).append(session(TOPICS[0], day))
-        learn(memory, chat)
-    assert [one.chat for one in episodes(memory)] == ["late"]
-
-
-def test_a_second_time_changes_nothing(memory: Memory) -> None:
-    for n, chat in enumerate("abc"):
-        memory.chat(chat).append(session(TOPICS[n // 2], n))
-        learn(memory, chat, None, Learning(episodes=1))
-    before = memory.version()
-    for chat in "abc":
-        learn(memory, chat, None, Learning(episodes=1))
-    assert memory.version() == before
+    assert chats(memory) == ["late"]
+    assert ("early", "a newer session says the same") in [(one.chat, one.why) for one in outcome.records]
+    if order[1] == "late":
+        memory.undo()
+        assert chats(memory) == ["early"], "one undo takes all of it back"
 
 
 def test_one_that_goes_on_is_there_again(memory: Memory) -> None:
@@ -436,17 +335,8 @@ def test_one_that_goes_on_is_there_again(memory: Memory) -> None:
         memory.chat(chat).append(session(TOPICS[0], n))
         learn(memory, chat)
     memory.chat("a").append(session(TOPICS[1], 5))
-    (first, *_) = learn(memory, "a").records
-    assert first.chat == "a"
-    assert "a" in [one.chat for one in episodes(memory)]
-
-
-def test_other_agents_have_their_own(memory: Memory) -> None:
-    for agent in ("one", "two"):
-        own = memory.scoped(agent=agent)
-        own.chat(f"chat of {agent}").append(session(TOPICS[0]))
-        learn(own, f"chat of {agent}")
-    assert len(episodes(memory)) == 2
+    learn(memory, "a")
+    assert "a" in chats(memory)
 
 
 @pytest.mark.parametrize("trusted", ["user", "released", "trusted"])
@@ -461,60 +351,55 @@ def test_one_that_is_more_trusted_stays(memory: Memory, trusted: str) -> None:
         memory.quarantine.release(old.id, by="user")
     memory.chat("new").append(session(TOPICS[0], 1, *(fetched() if trusted == "trusted" else [])))
     learn(memory, "new", told(text))
-    assert "old" in [one.chat for one in episodes(memory)]
+    assert "old" in chats(memory)
     assert "new" in [one.chat for one in (*episodes(memory), *list(memory.quarantine))]
 
 
 def test_what_differs_only_late_is_no_duplicate(memory: Memory) -> None:
-    beginning = "The shop was worked on for a while. " * 3
-    for n, end in enumerate(
-        ("Custard tarts were baked from Portuguese recipes.", "Irrigation leaks were sealed.")
-    ):
+    ends = ("Custard tarts were baked from Portuguese recipes.", "Irrigation leaks were sealed.")
+    for n, end in enumerate(ends):
         memory.chat(end[:5]).append(session(TOPICS[0], n))
-        learn(memory, end[:5], told(beginning + end))
+        learn(memory, end[:5], told("The shop was worked on for a while. " * 3 + end))
     assert len(episodes(memory)) == 2
 
 
 # How many are kept, and for how long
 
 
-def test_the_oldest_go_when_there_are_too_many(memory: Memory) -> None:
-    for n in (2, 0, 3, 1, 4):
-        memory.chat(str(n)).append(session(TOPICS[n], n))
-        outcome = learn(memory, str(n), None, Learning(episodes=3))
-        assert len(episodes(memory)) <= 3
-    assert sorted(one.chat for one in episodes(memory)) == ["2", "3", "4"]
-    assert outcome.records[-1].why == "there are as many newer ones as are kept"
-    gone = memory.recall("seating plan for the wedding", kinds=["episode"])
-    assert not {one.chat for one in gone} & {"0", "1"}
+def test_the_oldest_go_when_there_are_too_many_and_can_be_had_again(location: str) -> None:
+    with episodic(location, episodes=3) as memory:
+        for n in (2, 0, 3, 1, 4):
+            memory.chat(str(n)).append(session(TOPICS[n], n))
+            outcome = learn(memory, str(n))
+            assert len(episodes(memory)) <= 3
+        assert sorted(chats(memory)) == ["2", "3", "4"]
+        assert outcome.records[-1].why == "there are as many newer ones as are kept"
+        found = memory.recall("seating plan for the wedding", kinds=["episode"])
+        assert not {one.chat for one in found} & {"0", "1"}
+        before = memory.version()
+        for n in range(5):
+            learn(memory, str(n))
+        assert memory.version() == before, "a second time changes nothing"
+        gone = next(change for change in memory.changes(kind="episode") if change.action == "retract")
+        memory.rollback(gone.id, gone.version - 1)
+        assert len(episodes(memory)) == 4
 
 
-def test_those_in_quarantine_displace_no_others(memory: Memory) -> None:
-    memory.chat("0").append(session(TOPICS[0]))
-    learn(memory, "0", None, Learning(episodes=2))
-    for n in (1, 2):
-        memory.chat(str(n)).append(session(TOPICS[n], n, *fetched()))
-        learn(memory, str(n), told(f"The page of {n} says so."), Learning(episodes=2))
-    assert [one.chat for one in episodes(memory)] == ["1", "2"]
-    assert [one.chat for one in list(memory.quarantine)] == ["1", "2"]
-
-
-def test_what_is_retracted_can_be_had_again(memory: Memory) -> None:
-    for n in range(2):
-        memory.chat(str(n)).append(session(TOPICS[n], n))
-        learn(memory, str(n), None, Learning(episodes=1))
-    (gone,) = [change for change in memory.changes(kind="episode") if change.action == "retract"]
-    memory.rollback(gone.id, gone.version - 2)
-    assert len(episodes(memory)) == 2
+def test_those_in_quarantine_displace_no_others(location: str) -> None:
+    with episodic(location, episodes=2) as memory:
+        for n in (0, 1, 2):
+            memory.chat(str(n)).append(session(TOPICS[n], n, *(fetched() if n else [])))
+            learn(memory, str(n), told(f"The page of {n} says so."))
+        assert chats(memory) == [one.chat for one in memory.quarantine] == ["1", "2"]
 
 
 @pytest.mark.slow
 @settings(max_examples=cases(10, 60))
 @given(order=st.permutations(range(5)), most=st.integers(1, 5))
 def test_the_newest_are_kept_in_whatever_order_they_come(order: list[int], most: int) -> None:
-    with Memory(":memory:") as memory:
+    with episodic(episodes=most) as memory:
         for n in order:
             memory.chat(str(n)).append(session(TOPICS[n], n))
-            learn(memory, str(n), None, Learning(episodes=most))
-        assert sorted(one.chat for one in episodes(memory)) == [str(n) for n in range(5 - most, 5)]
+            learn(memory, str(n))
+        assert sorted(chats(memory)) == [str(n) for n in range(5 - most, 5)]
         assert memory.verify().ok

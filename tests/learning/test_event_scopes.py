@@ -83,16 +83,6 @@ def test_an_agent_hears_what_it_may_read(location: str) -> None:
         assert [event.record and event.record.text for event in heard] == ["The kitchen closes at six."]
 
 
-def test_the_agent_of_a_chat_hears_of_its_compaction(location: str) -> None:
-    with Memory(location, user="ada") as memory:
-        coach, cook = memory.scoped(agent="coach"), memory.scoped(agent="cook")
-        coach.chat("long").append(role="user", content="Hello.")
-        hears, hears_not = listening(coach), listening(cook)
-        compacted(memory)
-        assert [event.name for event in hears] == ["compacted"]
-        assert hears_not == []
-
-
 def test_an_admin_without_a_user_hears_all_of_its_tenant(location: str) -> None:
     with Memory(location, tenant="acme", admin=True) as memory:
         heard = listening(memory)

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Learning, Memory
-from holdfast.chat import Chat
+from holdfast import Chat, InvalidInput, Learning, Memory
 from learning_scripts import (
     BACKUP,
     DECIDED,
@@ -41,52 +40,34 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 
 def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -> None:
-    model = Model(
-        {
-            "observe": lambda _: {
-                "findings": [{"text": BACKUP, "messages": [], "quote": "takes 40 minutes"}],
-                "insights": [
-                    {
-                        "text": "The cellar in Frankfurt is dry enough for disks.",
-                        "quote": "a cellar in Frankfurt",
-                    }
-                ],
-                "lessons": [
-                    {"text": "Copy the backup before the cellar is cleaned.", "quote": "kept … in a cellar"}
-                ],
-            }
-        }
-    )
+    items = {
+        "findings": [{"text": BACKUP, "messages": [], "quote": "takes 40 minutes"}],
+        "insights": [{"text": "The cellar is dry enough for disks.", "quote": "a cellar in Frankfurt"}],
+        "lessons": [{"text": "Copy it before the cellar is cleaned.", "quote": "kept … in a cellar"}],
+    }
+    model = Model({"observe": lambda _: items})
     found = memory.learning.extract(TEXT, step="backup", type="GOAL", llm=model)
     assert [record.text for record in found.findings] == [BACKUP]
     assert [len(found.insights), len(found.lessons)] == [1, 1]
     assert (found.why, found.job, found.calls) == ("", "", 1)
     assert found.prompt_tokens == memory.learning.usage().prompt_tokens
     for record in found.records:
-        assert (record.source, record.by, record.chat, record.messages) == (
-            "GOAL:backup",
-            "reflect",
-            "",
-            None,
-        )
+        assert (record.source, record.by, record.messages) == ("GOAL:backup", "reflect", None)
         assert (record.meta["learned"], record.meta["model"]) == ("session v1", "Model")
     assert list(found.records) == memory.records()
     assert TEXT in model.asked("observe")[0]
     assert memory.learning.jobs() == []
 
 
-@pytest.mark.parametrize("text", ["", "   ", "Too short.", " " * 100 + "x" * 49])
-def test_a_short_text_is_skipped_and_the_result_says_so(quick: Memory, text: str) -> None:
-    model = finding(BACKUP)
-    found = quick.learning.extract(text, llm=model)
-    assert found.why.startswith("Skipped")
-    assert (found.records, found.job, model.prompts, quick.learning.jobs()) == ((), "", [], [])
-
-
-def test_one_of_fifty_characters_is_read(quick: Memory) -> None:
-    model = finding(BACKUP)
-    assert quick.learning.extract("x" * 25 + " " + "y" * 24, llm=model).why == ""
-    assert len(model.prompts) == 1
+@pytest.mark.parametrize(
+    ("text", "calls"), [("   ", 0), (" " * 100 + "x" * 49, 0), ("x" * 25 + " " + "y" * 24, 1)]
+)
+def test_a_text_of_less_than_fifty_characters_is_skipped_and_the_result_says_so(
+    quick: Memory, text: str, calls: int
+) -> None:
+    found = quick.learning.extract(text, llm=(model := finding(BACKUP)))
+    assert (found.why.startswith("Skipped"), len(model.prompts)) == (not calls, calls)
+    assert (found.job, quick.learning.jobs()) == ("", [])
 
 
 def test_a_long_text_is_read_in_parts_and_no_word_of_it_is_lost(clock: Clock) -> None:
@@ -99,12 +80,6 @@ def test_a_long_text_is_read_in_parts_and_no_word_of_it_is_lost(clock: Clock) ->
         shown = [framed(prompt, "conversation") for prompt in model.asked("observe")]
         assert len(shown) > 5
         assert all(sum(paragraph in part for part in shown) == 1 for paragraph in paragraphs)
-
-
-@pytest.mark.parametrize("wrong", [5, None, b"x" * 60, ["x" * 60]])
-def test_what_is_no_text_is_refused(quick: Memory, wrong: Any) -> None:
-    with pytest.raises(InvalidInput, match="must be text"):
-        quick.learning.extract(wrong)
 
 
 def test_without_a_model_the_decisions_of_a_text_are_kept(quick: Memory) -> None:
@@ -123,14 +98,6 @@ def test_without_a_model_an_extraction_says_that_the_session_waits(memory: Memor
     assert chat.extract(llm=finding(BACKUP)).why == ""
 
 
-def test_the_same_text_gives_nothing_new_the_second_time(memory: Memory) -> None:
-    memory.learning.extract(TEXT, step="backup", llm=finding(BACKUP))
-    version = memory.version()
-    found = memory.learning.extract(TEXT, step="backup", llm=finding(BACKUP))
-    assert texts(memory) == [BACKUP]
-    assert (found.records, memory.version()) == ((), version), "the same words are no further evidence"
-
-
 @pytest.mark.parametrize("llm", [finding(DECIDED), None])
 def test_what_the_user_took_back_does_not_come_back_with_its_text(quick: Memory, llm: Model | None) -> None:
     (record,) = quick.learning.extract(DECIDED, llm=llm).records
@@ -140,17 +107,6 @@ def test_what_the_user_took_back_does_not_come_back_with_its_text(quick: Memory,
 
 
 # What a model may answer
-
-
-def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_reason(quick: Memory) -> None:
-    answers = iter(["I cannot help with that.", json.dumps({"findings": [BACKUP]})])
-    model = Model({"observe": lambda _: next(answers)})
-    found = quick.learning.extract(TEXT, llm=model)
-    assert ([record.text for record in found.findings], found.calls, found.why) == ([BACKUP], 2, "")
-    first, second = model.asked("observe")
-    assert second.startswith(first)
-    assert "Your last answer could not be used" in second
-    assert "I cannot help with that." in second
 
 
 @pytest.mark.parametrize(
@@ -200,44 +156,23 @@ def test_an_extraction_may_be_of_some_messages_and_of_a_step(quick: Memory) -> N
     assert '"move"' in model.prompts[0][1]
 
 
-@pytest.mark.parametrize("messages", [7, (1, 7), (3, 1), (0, 2), "all", (1, 2, 3)])
-def test_messages_that_are_not_there_are_refused(quick: Memory, messages: Any) -> None:
+@pytest.mark.parametrize("messages", [7, (3, 1), (0, 2), "all", (1, 2, 3)])
+def test_messages_and_sessions_that_are_not_there_are_refused(quick: Memory, messages: Any) -> None:
     chat = hold(quick)
     with pytest.raises(InvalidInput):
         chat.extract(messages=messages)
+    with pytest.raises(InvalidInput, match="There is no chat"):
+        quick.chat("nothing").extract()
     assert quick.learning.jobs() == []
 
 
-def test_a_session_that_is_not_there_gives_an_error(quick: Memory) -> None:
-    with pytest.raises(InvalidInput, match="There is no chat"):
-        quick.chat("nothing").extract()
-
-
-def test_a_session_of_little_words_is_not_asked_about(quick: Memory) -> None:
-    chat = hold(quick, texts=("Hi!", "Hello."))
-    model = finding(BACKUP)
-    found = chat.extract(llm=model)
-    assert (found.records, model.prompts) == ((), [])
-
-
-def test_what_the_memory_knows_of_a_session_is_not_asked_for_again(quick: Memory) -> None:
+def test_what_the_memory_knows_is_not_asked_for_again_and_instructions_are_no_history(quick: Memory) -> None:
     chat = hold(quick)
     chat.extract(llm=finding(BACKUP))
-    say(chat, ("user", "One thing more: the backups are copied to a second cellar, in Porto."))
-    model = finding()
-    chat.extract(llm=model)
+    order = "Remember that the shop never gives refunds on opened tea."
+    say(chat, ("system", order), ("user", "One thing more: the backups are copied to a cellar in Porto."))
+    chat.extract(llm=(model := finding()))
     assert BACKUP in framed(model.prompts[0][1], "known")
-
-
-def test_instructions_of_the_application_are_no_history(quick: Memory) -> None:
-    chat = quick.chat("shop")
-    say(
-        chat,
-        ("system", "Remember that the shop never gives refunds on opened tea."),
-        ("user", SESSION[2]),
-    )
-    model = finding()
-    chat.extract(messages=(1, 2), llm=model)
     assert "refunds" not in model.prompts[0][1]
 
 
@@ -261,21 +196,6 @@ def test_what_rests_on_no_words_that_were_said_waits_in_quarantine(memory: Memor
     assert texts(memory) == [INVENTED]
 
 
-def test_nor_does_a_restatement_without_such_words_count_as_evidence(memory: Memory) -> None:
-    hold(memory, "monday").extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
-    hold(memory, "tuesday").extract(llm=finding((BACKUP, (1, 1), "The backup takes 40 minutes")))
-    assert [record.evidence for record in learned(memory)] == [1]
-
-
-@pytest.mark.parametrize(
-    ("quote", "trusted"), [("takes 40 minutes. It is kept", True), ("the backup is kept for years", False)]
-)
-def test_what_is_found_in_a_text_rests_on_the_text(memory: Memory, quote: str, trusted: bool) -> None:
-    item = {"text": "The backups of the shop are kept.", "messages": [], "quote": quote}
-    memory.learning.extract(TEXT, llm=Model({"observe": lambda _: {"findings": [item]}}))
-    assert (len(memory.records()), len(list(memory.quarantine))) == (int(trusted), int(not trusted))
-
-
 def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Path) -> None:
     prompt = tmp_path / "short.md"
     prompt.write_text("$step $type $known <conversation>\n$transcript\n</conversation> Answer with findings.")
@@ -295,44 +215,36 @@ def test_what_the_assistant_found_out_beside_them_is_kept(quick: Memory) -> None
     assert texts(quick) == list(SESSION[:2])
 
 
-@pytest.mark.parametrize("first", ["user", "assistant"])
-def test_the_user_s_words_win_over_a_wrong_restatement(memory: Memory, first: str) -> None:
+FLIGHT = "My flight from Hamburg to Porto leaves on 12 May at 14:30."
+WRONG = "To sum up: your flight from Hamburg to Porto leaves on 12 May at 15:30."
+ITEMS: list[tuple[str, Sequence[int], str]] = [
+    ("The user's flight to Porto leaves on 12 May at 14:30.", (1, 1), FLIGHT),
+    ("The user's flight to Porto leaves on 12 May at 15:30.", (2, 2), WRONG),
+]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_user_s_words_win_over_a_wrong_restatement(memory: Memory, order: int) -> None:
     chat = memory.chat("trip")
-    said = "My flight to Porto leaves on 12 May at 14:30."
-    wrong = "Your flight to Porto leaves on 12 May at 15:30."
-    say(chat, ("user", said), ("assistant", f"I have noted it. {wrong}"))
-    items: list[tuple[str, Sequence[int], str]] = [
-        ("The user's flight to Porto leaves on 12 May at 14:30.", (1, 1), said),
-        ("The user's flight to Porto leaves on 12 May at 15:30.", (2, 2), wrong),
-    ]
-    found = chat.extract(llm=finding(*(items if first == "user" else items[::-1])))
-    assert texts(memory) == ["The user's flight to Porto leaves on 12 May at 14:30."]
+    say(chat, ("user", FLIGHT), ("assistant", f"I have noted it. {WRONG}"))
+    found = chat.extract(llm=finding(*ITEMS[::order]))
+    assert texts(memory) == [ITEMS[0][0]]
     assert (found.records[0].messages, found.dropped) == ((1, 1), {"said by the user already": 1})
 
 
-def test_they_win_in_a_later_extraction_as_well(quick: Memory) -> None:
+def test_they_win_in_a_later_extraction_as_well_and_the_user_may_say_something_else(quick: Memory) -> None:
     """Turn by turn, as agents extract, the restatement comes when the user's words are known already."""
     chat = quick.chat("trip")
-    said = "My flight from Hamburg to Porto leaves on 12 May at 14:30."
-    wrong = "To sum up: your flight from Hamburg to Porto leaves on 12 May at 15:30."
-    say(chat, ("user", said))
-    chat.extract(
-        messages=1, llm=finding(("The user's flight to Porto leaves on 12 May at 14:30.", (1, 1), said))
-    )
-    say(chat, ("assistant", wrong))
-    chat.extract(
-        messages=2, llm=finding(("The user's flight to Porto leaves on 12 May at 15:30.", (2, 2), wrong))
-    )
-    assert "The user's flight to Porto leaves on 12 May at 14:30." in texts(quick)
-
-
-def test_the_user_may_say_something_else_later(quick: Memory) -> None:
-    chat = quick.chat("trip")
-    say(chat, ("user", "My flight to Porto leaves on 12 May at 14:30, from the old terminal."))
-    chat.extract(llm=Model({"observe": everything}))
-    say(chat, ("user", "My flight to Porto leaves on 12 May at 17:45, from the old terminal."))
-    chat.extract(llm=Model({"observe": everything}))
-    assert "My flight to Porto leaves on 12 May at 17:45, from the old terminal." in texts(quick)
+    other = "My flight from Hamburg to Porto leaves on 12 May at 17:45."
+    later = (other.replace("My", "The user's"), (3, 3), other)
+    for said, item in (
+        (("user", FLIGHT), ITEMS[0]),
+        (("assistant", WRONG), ITEMS[1]),
+        (("user", other), later),
+    ):
+        say(chat, said)
+        chat.extract(llm=finding(item))
+        assert (later if item is later else ITEMS[0])[0] in texts(quick)
 
 
 # Once is enough
@@ -369,15 +281,6 @@ def heard_twice(memory: Memory) -> Chat:
     return chat
 
 
-def test_nor_does_one_after_much_else_was_learned_that_is_nearer(memory: Memory) -> None:
-    chat = heard_twice(memory)
-    for number in range(15):
-        memory.remember(f"{REWORDED} " * 12 + str(number), kind="finding", merge=False)
-    before = texts(memory)
-    assert chat.extract(messages=(1, 6), llm=finding((REWORDED, (3, 3), ""))).records == ()
-    assert texts(memory) == before
-
-
 def test_what_became_of_a_text_is_forgotten_with_its_record(memory: Memory) -> None:
     chat = heard_twice(memory)
     memory.erase(record=learned(memory)[0].id, by="user")
@@ -402,16 +305,12 @@ def test_sessions_of_nearly_the_same_name_have_jobs_of_their_own(quick: Memory) 
     assert SESSION[0] in model.asked("observe")[0]
 
 
-@pytest.mark.parametrize("reworded", [False, True])
-def test_what_the_user_retracted_is_not_learned_from_the_same_words(
-    memory: Memory, *, reworded: bool
-) -> None:
+def test_what_the_user_retracted_is_not_learned_from_the_same_words(memory: Memory) -> None:
     chat = hold(memory)
     chat.extract(llm=finding(("The sessions of the shop are lost at every restart.", (1, 1), SESSION[0])))
     (record,) = learned(memory)
     memory.retract(record.id, by="user")
-    again = "At every restart the sessions of the shop are lost." if reworded else record.text
-    for _ in range(2):
+    for again in (record.text, "At every restart the sessions of the shop are lost."):
         chat.extract(messages=(1, 6), llm=finding((again, (1, 1), SESSION[0])))
     assert texts(memory) == []
 
@@ -439,19 +338,14 @@ def test_what_the_user_corrected_stays_so(memory: Memory) -> None:
     assert texts(memory) == ["All 43 tests of the shop pass."]
 
 
-def test_what_was_said_in_another_session_is_further_evidence(quick: Memory) -> None:
+def test_what_was_said_in_another_session_is_further_evidence_for_one_record(memory: Memory) -> None:
     for chat in ("monday", "tuesday"):
-        hold(quick, chat).extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
-    (record,) = learned(quick)
+        hold(memory, chat).extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
+    (record,) = learned(memory)
     assert (record.evidence, record.source, record.sources) == (2, "session:monday", ("session:tuesday",))
-
-
-def test_two_wordings_of_what_is_known_leave_one_record(memory: Memory) -> None:
-    hold(memory, "monday").extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
     found = ((BACKUP, (1, 1), SESSION[0]), (f"{BACKUP[:-1]}!", (3, 3), SESSION[2]))
-    hold(memory, "tuesday").extract(llm=finding(*found))
-    assert [record.text for record in learned(memory)] == [BACKUP]
-    assert len({record.id for record in memory.records()}) == len(memory.records())
+    hold(memory, "friday").extract(llm=finding(*found))
+    assert [one.text for one in learned(memory)] == [BACKUP], "two wordings leave one record"
     assert memory.verify().problems == ()
 
 

@@ -46,14 +46,6 @@ def say(memory: Memory, *texts: str) -> None:
         memory.chat("c").append(role="user", content=text)
 
 
-def test_nothing_is_asked_before_work(location: str, clock: Clock) -> None:
-    guard = Guard("card")
-    with opened(location, clock, guard) as memory:
-        say(memory, SLY)
-        memory.remember(SLY, by="agent")
-        assert (guard.asked, flags(memory)) == ([], [()])
-
-
 def test_a_message_gets_the_flag_that_the_guard_gives_and_stays_as_it_was_said(
     location: str, clock: Clock
 ) -> None:
@@ -61,6 +53,8 @@ def test_a_message_gets_the_flag_that_the_guard_gives_and_stays_as_it_was_said(
     with opened(location, clock, guard) as memory:
         say(memory, PLAIN, SLY)
         memory.chat("c").append(role="tool", content="")
+        cost = memory.learning.work(dry_run=True)
+        assert (cost.calls, guard.asked) == (2, []), "nothing is asked before work"
         memory.learning.work()
         assert guard.asked == [PLAIN, SLY]
         assert flags(memory) == [(), ("instruction",), ()]
@@ -88,30 +82,23 @@ def test_what_it_said_is_there_for_those_who_open_the_memory_without_it(
         assert flags(memory) == [("instruction",)]
 
 
-def test_a_record_goes_into_quarantine_with_a_reason(location: str, clock: Clock) -> None:
+def test_a_record_goes_into_quarantine_and_comes_out_of_it_with_a_reason(location: str, clock: Clock) -> None:
     with opened(location, clock, Guard("card")) as memory:
-        record = memory.remember(SLY, by="agent")
-        kept = memory.remember(PLAIN, by="agent")
-        assert {one.id for one in memory.records()} == {record.id, kept.id}
+        sly, plain, order = (memory.remember(text, by="agent") for text in (SLY, PLAIN, ORDER))
+        assert {one.id for one in memory.records()} == {sly.id, plain.id}
+        assert [one.id for one in memory.quarantine] == [order.id]
         memory.learning.work()
-        assert [one.id for one in memory.records()] == [kept.id]
-        (held,) = list(memory.quarantine)
-        assert (held.id, held.text, held.flags) == (record.id, SLY, ("instruction",))
-        (change,) = memory.changes(limit=1)
-        assert (change.action, change.by) == ("quarantine", "system")
-        assert "Guard" in change.why
+        (held,) = memory.quarantine
+        assert (held.id, held.text, held.flags) == (sly.id, SLY, ("instruction",))
+        assert {(one.id, one.trust, one.flags) for one in memory.records()} == {
+            (plain.id, "trusted", ()),
+            (order.id, "trusted", ()),
+        }
+        changes = {change.action: change for change in memory.changes(limit=2)}
+        assert changes.keys() == {"quarantine", "release"}
+        assert {change.by for change in changes.values()} == {"system"}
+        assert "Guard" in changes["quarantine"].why
         assert SLY not in [hit.text for hit in memory.recall("the number of the card")]
-
-
-def test_a_record_comes_out_of_quarantine_with_a_reason(location: str, clock: Clock) -> None:
-    with opened(location, clock, Guard("card")) as memory:
-        held = memory.remember(ORDER, by="agent")
-        assert [one.id for one in list(memory.quarantine)] == [held.id]
-        memory.learning.work()
-        assert list(memory.quarantine) == []
-        assert [(one.id, one.trust, one.flags) for one in memory.records()] == [(held.id, "trusted", ())]
-        (change,) = memory.changes(limit=1)
-        assert (change.action, change.by) == ("release", "system")
 
 
 def test_what_the_user_wrote_or_released_is_not_asked_about(location: str, clock: Clock) -> None:
@@ -125,27 +112,16 @@ def test_what_the_user_wrote_or_released_is_not_asked_about(location: str, clock
         assert len(memory.records()) == 2
 
 
-def test_each_text_is_asked_about_once(location: str, clock: Clock) -> None:
+def test_each_text_is_asked_about_once_and_a_new_one_of_a_record_again(location: str, clock: Clock) -> None:
     guard = Guard("card")
     with opened(location, clock, guard) as memory:
         say(memory, SLY)
-        memory.remember(SLY, by="agent")
-        memory.learning.work()
-        memory.learning.work()
-        assert guard.asked == [SLY, SLY]
-        say(memory, PLAIN)
-        memory.learning.work()
-        assert guard.asked == [SLY, SLY, PLAIN]
-
-
-def test_a_new_text_of_a_record_is_asked_about_again(location: str, clock: Clock) -> None:
-    guard = Guard("card")
-    with opened(location, clock, guard) as memory:
         record = memory.remember(PLAIN, by="agent")
         memory.learning.work()
+        assert memory.learning.work().noop
         memory.replace(record.id, SLY, by="agent")
         memory.learning.work()
-        assert guard.asked == [PLAIN, SLY]
+        assert sorted(guard.asked) == sorted([SLY, PLAIN, SLY])
         assert [one.id for one in list(memory.quarantine)] == [record.id]
 
 
@@ -160,26 +136,21 @@ def test_an_agent_has_its_records_and_those_of_none_looked_at(location: str, clo
         assert len(list(coach.quarantine)) == 2
 
 
-@pytest.mark.parametrize("fails", [ValueError("no"), KeyError("x")], ids=["value", "key"])
-def test_a_guard_that_raises_loses_no_text_and_is_asked_again(
-    location: str, clock: Clock, fails: Exception
-) -> None:
+def test_a_guard_that_raises_loses_no_text_and_is_asked_again(location: str, clock: Clock) -> None:
     broken = [True]
 
     def guard(text: str) -> bool:
         if broken:
-            raise fails
+            raise KeyError("x")
         return "card" in text
 
     with opened(location, clock, guard) as memory:
         say(memory, ORDER, SLY)
-        result = memory.learning.work()
-        (job,) = result.postponed
+        (job,) = memory.learning.work().postponed
         assert (job.kind, job.reason) == ("guard", "error")
-        assert flags(memory) == [("instruction",), ()]  # the built-in one counts
         broken.clear()
         memory.learning.work()
-        assert flags(memory) == [("instruction",), ()]  # it is not tried again before its time
+        assert flags(memory) == [("instruction",), ()], "the built-in one counts until its time"
         clock.move(minutes=2)
         memory.learning.work()
         assert flags(memory) == [(), ("instruction",)]
@@ -192,24 +163,15 @@ def test_a_guard_that_always_raises_has_failed_for_good_and_the_built_in_one_cou
         raise RuntimeError(text)
 
     with opened(":memory:", clock, guard, attempts=2) as memory:
-        say(memory, ORDER)
-        memory.learning.work()
+        say(memory, ORDER, *(f"We decided to keep backups of the shop for {days} days." for days in (3, 4)))
+        memory.chat("c").end()
+        assert {job.kind for job in memory.learning.work().done} == {"observe", "episode"}
         clock.move(minutes=5)
         memory.learning.work()
         (job,) = memory.learning.jobs(status="failed")
         assert (job.kind, job.chat) == ("guard", "c")
         assert ORDER not in job.error
-        assert flags(memory) == [("instruction",)]
-
-
-def test_a_guard_that_fails_keeps_nothing_else_from_being_done(quick: Memory, clock: Clock) -> None:
-    def guard(text: str) -> bool:
-        raise ConnectionError(text)
-
-    with opened(":memory:", clock, guard) as memory:
-        say(memory, *(f"We decided to keep backups of the shop for {days} days." for days in (3, 4, 5)))
-        memory.chat("c").end()
-        assert {job.kind for job in memory.learning.work().done} == {"observe", "episode"}
+        assert flags(memory)[0] == ("instruction",)
 
 
 @pytest.mark.parametrize("said", [None, 1, "yes", 0.7], ids=str)
@@ -220,23 +182,14 @@ def test_what_is_not_true_or_false_is_a_failure(quick: Memory, clock: Clock, sai
         assert flags(memory) == [()]
 
 
-def test_a_guard_may_be_asynchronous(location: str, clock: Clock) -> None:
-    async def guard(text: str) -> bool:
-        return "card" in text
-
-    with opened(location, clock, guard) as memory:
-        say(memory, SLY)
-        memory.learning.work()
-        assert flags(memory) == [("instruction",)]
-
-
-def test_it_is_awaited_like_the_rest(quick: Memory, clock: Clock) -> None:
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_guard_may_be_asynchronous(quick: Memory, clock: Clock, *, awaited: bool) -> None:
     async def guard(text: str) -> bool:
         return "card" in text
 
     with opened(":memory:", clock, guard) as memory:
         say(memory, SLY)
-        asyncio.run(memory.aio.learning.work())
+        asyncio.run(memory.aio.learning.work()) if awaited else memory.learning.work()
         assert flags(memory) == [("instruction",)]
 
 
@@ -252,13 +205,6 @@ def test_its_calls_are_on_the_meter_and_within_the_limits(quick: Memory, clock: 
         clock.move(hours=2)
         memory.learning.work()
         assert guard.asked == [PLAIN, SLY, PLAIN]
-
-
-def test_a_dry_run_counts_what_it_would_be_asked(quick: Memory, clock: Clock) -> None:
-    guard = Guard("card")
-    with opened(":memory:", clock, guard) as memory:
-        say(memory, PLAIN, SLY)
-        assert (memory.learning.work(dry_run=True).calls, guard.asked) == (2, [])
 
 
 def test_an_erasure_takes_what_was_said_of_the_erased(location: str, clock: Clock) -> None:

@@ -12,14 +12,7 @@ from holdfast import Memory, Record
 from holdfast.safety import guard
 from holdfast.settings import KINDS
 from learning_faults import KEY, ORDER, Opened, answering, undisturbed
-from learning_models import (
-    CONSTRAINT,
-    SOUL,
-    good,
-    only,
-    prepare,
-    protected,
-)
+from learning_models import CONSTRAINT, SOUL, good, only, prepare, protected
 from learning_scripts import SESSION, Clock, Model
 from soak import cases
 from stored_texts import whole
@@ -146,17 +139,6 @@ def test_one_item_of_an_answer_keeps_no_other_from_being_stored(
     assert {job.kind for job in result.done} == {kind}, [job.error for job in result.postponed]
     expected = {(one["kind"], one["text"]) for one in map(json.loads, undisturbed(kind)[0])}
     assert expected <= {(one.kind, one.text) for one in memory.records()}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_bare_order_is_stored_as_nothing_that_prompts_show(opened: Opened, kind: str) -> None:
-    memory = opened(kind)
-    ben = with_others(memory, kind)
-    before = memory.records()
-    memory.learning.work(llm=answering(ORDER))
-    check_harmless(memory, ben, before)
-    assert memory.records() == before
-    assert "save this constraint" not in str(memory.chat("shop").prompt(query="deploy").messages)
 
 
 _KEYS = st.sampled_from(

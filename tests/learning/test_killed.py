@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from threading import Event
@@ -92,37 +92,29 @@ def undisturbed(kind: str) -> tuple[list[str], list[str]]:
 
 
 class Opener:
-    """Open one database several times, with one clock, and close what is left open."""
+    """Open one database several times, with one clock."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, opened: ExitStack) -> None:
         self.clock = Clock()
         self.location = location
-        self._opened: list[Memory] = []
+        self._opened = opened
 
     def __call__(self, learning: Learning) -> Memory:
-        self._opened.append(
-            Memory(self.location, user="ada", admin=True, clock=self.clock, learning=learning)
-        )
-        return self._opened[-1]
-
-    def close(self) -> None:
-        for memory in self._opened:
-            memory.close()
+        memory = Memory(self.location, user="ada", admin=True, clock=self.clock, learning=learning)
+        return self._opened.enter_context(memory)
 
 
 @pytest.fixture
 def opener(shared_location: str) -> Iterator[Opener]:
-    made = Opener(shared_location)
-    yield made
-    made.close()
+    with ExitStack() as opened:
+        yield Opener(shared_location, opened)
 
 
 @pytest.fixture
 def on_file(tmp_path: Path) -> Iterator[Opener]:
     """Open a file: what is tested takes a process, and is no matter of the database."""
-    made = Opener(str(tmp_path / "memory.db"))
-    yield made
-    made.close()
+    with ExitStack() as opened:
+        yield Opener(str(tmp_path / "memory.db"), opened)
 
 
 def check_done(memory: Memory, kind: str) -> None:

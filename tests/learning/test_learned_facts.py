@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import InvalidInput, Learning, Memory, Message, ToolCall
-from holdfast.kinds import Kind
+from holdfast import InvalidInput, Learning, Memory
 from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, finding, hold, learned, offers, say
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -105,28 +104,10 @@ def test_a_session_gives_five_facts_in_however_many_parts_it_is_read(clock: Cloc
 def test_reading_the_rest_of_a_session_gives_no_five_more(memory: Memory) -> None:
     end(memory, *SAID[:4])
     memory.learning.work(llm=with_facts(*EVERY[:4]))
-    assert len(facts(memory)) == 4
     end(memory, *SAID[4:])
     result = memory.learning.work(llm=with_facts(*EVERY[4:]))
     assert facts(memory) == [found[0] for found in EVERY[:MOST]]
     assert result.dropped["fact beyond 5 of a session"] == 3
-    end(memory, *SAID[4:], chat="garden")
-    memory.learning.work(
-        llm=with_facts(*[(text, about, seq - 4, quote) for text, about, seq, quote in EVERY[5:]])
-    )
-    assert facts(memory) == [found[0] for found in EVERY], "another session has five of its own"
-
-
-def test_what_is_taken_back_makes_no_room(quick: Memory) -> None:
-    end(quick)
-    quick.learning.work(llm=with_facts(*EVERY[:MOST]))
-    for record in quick.records(kind="fact"):
-        quick.retract(record.id, by="user")
-    end(quick, "One thing more: the office has a blue door, and it squeaks a lot.")
-    quick.learning.work(
-        llm=with_facts(("The office has a blue door.", "env", 9, "the office has a blue door"), ADA)
-    )
-    assert facts(quick) == []
 
 
 def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
@@ -161,24 +142,6 @@ def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
     assert "observe:shop: 1 without words that they rest on" in result.notes
 
 
-def test_a_fact_from_outside_waits(quick: Memory) -> None:
-    chat = hold(quick, texts=SAID[:2])
-    chat.append(
-        [
-            Message("assistant", calls=(ToolCall("one", "web_fetch", {"url": "https://example.org"}),)),
-            Message("tool", "The shop of Ada is for sale since Monday, says this page.", call_id="one"),
-        ]
-    )
-    chat.end()
-    quick.learning.work(
-        llm=with_facts(("The shop of Ada is for sale.", "env", 4, "The shop of Ada is for sale"))
-    )
-    assert (facts(quick), [record.text for record in list(quick.quarantine) if record.kind == "fact"]) == (
-        [],
-        ["The shop of Ada is for sale."],
-    )
-
-
 def test_what_is_known_only_from_memory_is_no_fact_again(quick: Memory) -> None:
     quick.remember(PORT[0], target="env")
     chat = hold(quick, texts=SAID[:2])
@@ -196,22 +159,17 @@ def test_what_is_known_only_from_memory_is_no_fact_again(quick: Memory) -> None:
         ({"text": PORT[0]}, "user"),
         ({"text": PORT[0], "target": " Env "}, "env"),
         ({"text": PORT[0], "target": None}, "user"),
+        ({"text": PORT[0], "target": "episodes"}, None),
+        ({"text": PORT[0], "target": ["env"]}, None),
     ],
 )
-def test_a_fact_that_is_nearly_right_is_read(quick: Memory, item: Any, target: str) -> None:
+def test_a_fact_that_is_nearly_right_is_read_and_one_about_anything_else_dropped(
+    quick: Memory, item: Any, target: str | None
+) -> None:
     end(quick)
-    quick.learning.work(llm=answering([item]))
-    assert [(record.text, record.target) for record in list(quick.quarantine)] == [(PORT[0], target)]
-
-
-@pytest.mark.parametrize("target", ["episodes", "../user", 7, ["env"]])
-def test_a_fact_about_anything_else_is_dropped(quick: Memory, target: Any) -> None:
-    end(quick)
-    result = quick.learning.work(
-        llm=answering([{"text": PORT[0], "target": target, "messages": [3], "quote": PORT[3]}])
-    )
-    assert (facts(quick), list(quick.quarantine)) == ([], [])
-    assert result.dropped["fact that cannot be kept"] == 1
+    result = quick.learning.work(llm=answering([item]))
+    assert [(one.text, one.target) for one in quick.quarantine] == ([(PORT[0], target)] if target else [])
+    assert result.dropped.get("fact that cannot be kept", 0) == (target is None)
 
 
 def test_one_text_is_a_fact_or_a_finding(quick: Memory) -> None:
@@ -219,14 +177,6 @@ def test_one_text_is_a_fact_or_a_finding(quick: Memory) -> None:
     item = {"text": PORT[0], "messages": [3, 3], "quote": PORT[3]}
     quick.learning.work(llm=answering([{**item, "target": "env"}], item))
     assert [record.kind for record in learned(quick)] == ["fact"]
-
-
-def test_what_a_model_may_not_write_is_refused(clock: Clock) -> None:
-    own = Kind("fact", "Facts", targets=("user", "env"), merge=True, writers=("user",))
-    with Memory(":memory:", clock=clock, kinds=[own]) as memory:
-        end(memory)
-        result = memory.learning.work(llm=with_facts(PORT))
-        assert (facts(memory), result.dropped["fact not allowed"]) == ([], 1)
 
 
 def test_before_the_end_of_a_session_nothing_asks_for_facts(quick: Memory) -> None:
@@ -298,13 +248,6 @@ def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory, tm
     assert facts(quick) == [LISBON[0], PORT[0]]
     with pytest.raises(InvalidInput, match="asks for no facts"):
         quick.learning.relearn("facts", llm=Model(), prompt=str(file))
-
-
-def test_learning_anew_gives_no_more_than_five(quick: Memory) -> None:
-    end(quick)
-    quick.learning.work(llm=with_facts(OFFICE))
-    assert len(quick.learning.relearn(llm=with_facts(*EVERY)).added) == MOST - 1
-    assert len(facts(quick)) == MOST
 
 
 def test_a_fact_that_is_found_again_in_the_same_words_stays(quick: Memory) -> None:

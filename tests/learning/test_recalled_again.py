@@ -7,18 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast import Memory, Message, ToolCall
-from holdfast.chat import Chat
-from learning_scripts import (
-    Clock,
-    Model,
-    everything,
-    hold,
-    learned,
-    offers,
-    say,
-    texts,
-)
+from holdfast import Chat, Memory, Message, ToolCall
+from learning_scripts import Clock, Model, everything, hold, learned, offers, say, texts
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -93,39 +83,27 @@ def by_tool(memory: Memory) -> Callable[[Chat, str, int], None]:
     return answer
 
 
+def by_heart(chat: Chat, question: str, turn: int) -> None:
+    """Answer with what every prompt shows."""
+    say(chat, ("user", question))
+    fact = FACTS[turn % len(FACTS)]
+    assert fact in chat.prompt(2_000).system
+    say(chat, ("assistant", reworded(fact, turn)))
+
+
 MODELS = pytest.mark.parametrize("llm", [Model({"observe": everything}), None], ids=["naive", "none"])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ["prompt", "tool", "heart"])
 @MODELS
 def test_a_loop_of_recall_answer_and_extraction_does_not_grow(
-    quick: Memory, clock: Clock, llm: Model | None
+    quick: Memory, clock: Clock, way: str, llm: Model | None
 ) -> None:
-    sizes = grown(quick, clock, by_prompt, llm)
-    assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes
-
-
-@pytest.mark.slow
-@MODELS
-def test_nor_does_it_when_a_tool_recalls(quick: Memory, clock: Clock, llm: Model | None) -> None:
-    sizes = grown(quick, clock, by_tool(quick), llm)
-    assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes
-
-
-@MODELS
-def test_nor_when_what_every_prompt_shows_is_said_again(
-    quick: Memory, clock: Clock, llm: Model | None
-) -> None:
-    for text in FACTS:
+    for text in FACTS if way == "heart" else ():
         quick.remember(text, by="user", merge=False)
-
-    def by_heart(chat: Chat, question: str, turn: int) -> None:
-        say(chat, ("user", question))
-        fact = FACTS[turn % len(FACTS)]
-        assert fact in chat.prompt(2_000).system
-        say(chat, ("assistant", reworded(fact, turn)))
-
-    sizes = grown(quick, clock, by_heart, llm)
+    answers = {"prompt": by_prompt, "tool": by_tool(quick), "heart": by_heart}
+    sizes = grown(quick, clock, answers[way], llm)
     assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes
 
 

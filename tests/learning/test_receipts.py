@@ -73,16 +73,6 @@ def test_what_several_workers_showed_counts_together(reopen: Reopen) -> None:
     ]
 
 
-def test_each_worker_answers_its_own_prompt(reopen: Reopen) -> None:
-    one, other = reopen(), reopen()
-    asked(one)
-    one.chat("home").prompt(701, QUESTION)
-    other.chat("home").prompt(702, QUESTION)
-    one.chat("home").append(role="assistant", content="Lisbon.")
-    other.chat("home").append(role="assistant", content="In Lisbon.")
-    assert [(receipt.seq, receipt.budget) for receipt in one.chat("home").receipts()] == [(2, 701), (3, 702)]
-
-
 def test_a_turn_that_goes_on_elsewhere_was_shown_the_same(reopen: Reopen) -> None:
     one, other, third = reopen(), reopen(), reopen()
     asked(one)
@@ -147,16 +137,6 @@ def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_has_its_recei
     assert chat.receipts() == [receipt]
 
 
-def test_the_same_message_twice_is_one_answer(memory: Memory) -> None:
-    asked(memory)
-    chat = memory.chat("home")
-    for _ in range(2):
-        chat.prompt(700, QUESTION)
-        answer = chat.append(role="assistant", content="Lisbon.", id="a")
-        assert "before#1" in answer.shown
-    assert [receipt.seq for receipt in chat.receipts()] == [answer.seq]
-
-
 def test_receipts_are_kept_for_the_newest_messages(memory: Memory) -> None:
     chat = memory.chat("home")
     chat.append([{"role": "user", "content": f"Message {n}"} for n in range(10)])
@@ -214,6 +194,10 @@ def test_receipts_go_with_their_chat(memory: Memory) -> None:
     chat.append(role="user", content="Hello.")
     assert chat.append(role="assistant", content="Hello.").shown == ()
     assert chat.receipts() == []
+    chat.prompt(700, QUESTION)
+    chat.append(role="assistant", content="Lisbon.")
+    memory.erase(user="ada")
+    assert chat.receipts() == [], "an erased user has none"
 
 
 def test_names_of_what_is_erased_go_from_all_that_was_shown(memory: Memory) -> None:
@@ -242,15 +226,6 @@ def test_receipts_of_erased_answers_and_digests_of_erased_questions_go(memory: M
     assert [(receipt.seq, receipt.query != "") for receipt in chat.receipts()] == [(4, False), (6, True)]
     chat.append(role="assistant", content="The last.")
     assert chat.receipts(1)[0].query == ""
-
-
-def test_an_erased_user_has_none(memory: Memory) -> None:
-    asked(memory)
-    chat = memory.chat("home")
-    chat.prompt(700, QUESTION)
-    chat.append(role="assistant", content="Lisbon.")
-    memory.erase(user="ada")
-    assert chat.receipts() == []
 
 
 # Export and import

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast import Kind, Memory, Message, ToolCall, Writer
+from holdfast import Memory, Message, ToolCall, Writer
 from learning_scripts import Clock, Model, framed, hold, offers, say, says, texts
 from tables import each
 
@@ -67,15 +67,6 @@ def test_nothing_to_save_is_an_answer(answer: str) -> None:
         assert (len(result.done), result.records, result.calls) == (1, (), 1)
         assert memory.learning.reflect(llm=(again := Model())).calls == 0
         assert again.prompts == []
-
-
-@each("answer", ["I cannot help with that.", "{}", '{"answer": 42}', '"x"', "{", ""])
-def test_an_answer_that_cannot_be_read_is_asked_for_again(answer: str) -> None:
-    with Memory(":memory:", user="ada") as memory:
-        hold(memory)
-        result = memory.learning.reflect(llm=(model := Model({"reflect": says(answer)})))
-        assert ([job.reason for job in result.postponed], len(model.prompts)) == (["answer"], 2)
-        assert memory.learning.work(llm=Model(), dry_run=True).calls == 0, "until its time has come"
 
 
 @each(
@@ -170,12 +161,6 @@ def test_the_prompt_of_a_running_session_stays_as_it_is(memory: Memory) -> None:
     assert "Ada owns a shop." in memory.chat("another").prompt(4_000).system
 
 
-def test_sessions_that_were_put_away_or_are_anothers_are_not_read(quick: Memory) -> None:
-    hold(quick).archive()
-    hold(quick.scoped(user="bob"))
-    assert quick.learning.reflect(llm=Model()).calls == 0
-
-
 ROME, CAT = "The user moved to Rome.", "The user has a cat."
 LONG = "The user lives in a large old house in Rome, with a garden, two dogs and a cat."
 
@@ -209,16 +194,6 @@ def test_what_another_writer_wrote_meanwhile_stays(said: Memory) -> None:
     assert texts(said, "profile") == [f"The user has a cat.\n{LIVES}"]
 
 
-def test_what_is_said_while_a_model_thinks_is_news_afterwards(said: Memory) -> None:
-    def meanwhile(_: str) -> object:
-        say(said.chat("monday"), ("user", "I have bought a boat, and I called it Momo, after the cat."))
-        return {"profile": []}
-
-    said.learning.reflect(llm=Model({"reflect": meanwhile}))
-    said.learning.reflect(llm=(model := changing()))
-    assert "I have bought a boat" in framed(model.prompts[0][1], "conversation")
-
-
 def test_an_agent_goes_on_from_the_profile_for_all_agents_and_leaves_it(quick: Memory) -> None:
     shared = quick.remember("The user has a cat.", kind="profile", by="user")
     coder = quick.scoped(agent="coder")
@@ -229,11 +204,3 @@ def test_an_agent_goes_on_from_the_profile_for_all_agents_and_leaves_it(quick: M
     profiles = {one.agent: one for one in quick.records(kind="profile")}
     assert (profiles[""], profiles["coder"].text) == (shared, f"The user has a cat.\n{LIVES}")
     assert profiles["coder"].meta["of"] == [shared.id]
-
-
-def test_kinds_of_your_own_say_what_reflection_may_write() -> None:
-    kinds = [Kind("profile", one_per="agent", writers=("user",))]
-    with Memory(":memory:", user="ada", kinds=kinds) as memory:
-        hold(memory, "monday", (HOME, "Noted."))
-        result = memory.learning.reflect(llm=changing(change(LIVES)))
-        assert (result.records, result.dropped) == ((), {"profile not allowed": 1})

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Closed, Event, Learning, Limit, Memory, Message, ModelFailed, ToolCall
+from holdfast import Closed, Event, Learning, Memory, Message, ModelFailed, ToolCall
 from holdfast.errors import Reason
-from learning_scripts import Answer, Clock, Model, finds, framed, hold, learned
+from learning_scripts import SESSION, Answer, Clock, Model, finds, framed, hold, learned
 from soak import cases
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -20,6 +20,7 @@ PORT, OTHER_PORT = "The shop runs on port 8080.", "The shop runs on port 9090."
 REDIS, REDIS_SAID_LONGER = "The sessions are in Redis.", "The sessions of the shop are kept in Redis."
 TILL, ROOF = "The till is made of oak.", "The roof leaks when it rains."
 TEXTS = (PORT, REDIS, TILL, ROOF)
+SHORT, THOROUGH = "The sessions were moved.", "The sessions were moved to PostgreSQL, and all 42 tests pass."
 
 
 def finding(*texts: str, kind: str = "finding") -> Model:
@@ -61,14 +62,6 @@ def test_what_is_erased_while_a_model_reads_does_not_come_back(
     assert "erased" in result.failed["shop"]
     assert (result.added, result.removed, texts(memory)) == ((), (), [])
     assert memory.verify().problems == ()
-
-
-def test_an_erasure_before_does_not_keep_from_learning_anew(quick: Memory) -> None:
-    extract(quick, PORT)
-    extract(quick, REDIS, chat="garden")
-    quick.erase(chat="garden")
-    assert quick.learning.relearn(llm=finding(TILL)).failed == {}
-    assert texts(quick) == [TILL]
 
 
 def test_what_was_learned_from_a_chat_that_is_not_there_is_found(memory: Memory) -> None:
@@ -129,31 +122,6 @@ def both(one: Answer, other: Answer) -> Answer:
         return {kind: found[kind] + more[kind] for kind in found}
 
     return answer
-
-
-def test_what_was_taken_back_elsewhere_is_no_obstacle(quick: Memory) -> None:
-    hold(quick).extract(llm=Model({"observe": finds((PORT, (1, 2), ""), (TILL, (3, 4), ""))}))
-    retract(quick)
-    quick.learning.relearn(llm=Model({"observe": finds((OTHER_PORT, (5, 6), ""), (TILL, (3, 4), ""))}))
-    assert texts(quick) == [TILL, OTHER_PORT]
-
-
-def test_what_somebody_wrote_again_is_no_obstacle(quick: Memory) -> None:
-    extract(quick, PORT, TILL)
-    retract(quick)
-    quick.undo(by="user")
-    quick.learning.relearn(llm=finding(OTHER_PORT, TILL))
-    assert sorted(texts(quick)) == [OTHER_PORT, TILL]
-
-
-def test_one_prompt_can_bring_back_what_another_did_not_find(memory: Memory) -> None:
-    extract(memory, PORT, TILL)
-    memory.learning.relearn(llm=finding(TILL))
-    assert texts(memory) == [TILL]
-    shown = memory.learning.relearn(llm=finding(PORT, TILL), dry_run=True)
-    made = memory.learning.relearn(llm=finding(PORT, TILL))
-    assert [record.text for record in made.added] == [record.text for record in shown.added] == [PORT]
-    assert texts(memory) == [TILL, PORT]
 
 
 def test_what_looks_like_an_order_waits_in_quarantine(quick: Memory) -> None:
@@ -242,16 +210,6 @@ def test_a_failure_that_every_session_would_have_ends_it(quick: Memory, reason: 
     assert (len(result.failed), len(model.asked("observe"))) == (1, 1)
 
 
-def test_a_limit_ends_it() -> None:
-    policy = Learning(limits={"relearn": Limit(calls=0)})
-    with Memory(":memory:", user="ada", clock=Clock(), learning=policy) as memory:
-        for chat, text in (("garden", PORT), ("shop", TILL)):
-            extract(memory, text, chat=chat)
-        model = finding(ROOF)
-        result = memory.learning.relearn(llm=model)
-        assert (len(result.failed), model.prompts) == (1, [])
-
-
 def test_a_session_that_fails_does_not_keep_the_others_from_it(quick: Memory) -> None:
     for chat, text in (("garden", PORT), ("shop", TILL)):
         extract(quick, text, chat=chat)
@@ -279,3 +237,63 @@ def test_what_cannot_be_kept_does_not_keep_the_rest_out(quick: Memory) -> None:
     extract(quick, PORT)
     assert quick.learning.relearn(llm=finding("\u200b", TILL)).failed == {}
     assert texts(quick) == [TILL]
+
+
+# Episodes
+
+
+def telling(summary: str) -> Model:
+    """Make a model that tells a session in some words."""
+    told = {"summary": summary, "files": [], "decisions": [], "outcome": ""}
+    return Model({"episode": lambda _: told})
+
+
+def episode(memory: Memory) -> str:
+    (one,) = memory.records(kind="episode")
+    return one.text
+
+
+def test_an_episode_is_told_again_shown_as_a_diff_adopted_and_dropped(memory: Memory) -> None:
+    hold(memory).end()
+    memory.learning.work(llm=telling(SHORT))
+    before, version = episode(memory), memory.version()
+    assert SHORT in before
+    shown = memory.learning.relearn("episodes", llm=telling(THOROUGH), prompt="v2", dry_run=True)
+    assert (shown.prompt, shown.applied, memory.version()) == ("session v2", False, version)
+    old, new = shown.diff.splitlines()[1:]
+    assert shown.diff.splitlines()[0] == "shop"
+    assert old == f"- episode: {before}"
+    assert new == f"+ episode: {before.replace(SHORT, THOROUGH)}"
+    assert memory.learning.relearn("episodes", llm=telling(THOROUGH), prompt="v2").added == shown.added
+    assert THOROUGH in episode(memory)
+    again = memory.learning.relearn("episodes", llm=telling(THOROUGH), prompt="v2")
+    assert (again.added, again.removed, again.kept, again.diff) == ((), (), 1, "")
+    memory.undo(by="user")
+    assert episode(memory) == before
+    assert memory.verify().ok
+
+
+def test_what_the_user_wrote_or_retracted_stays(quick: Memory) -> None:
+    for chat in ("one", "two"):
+        hold(quick, chat, [f"{chat}: {text}" for text in SESSION]).end()
+    quick.learning.work(llm=Model())
+    one, two = quick.records(kind="episode")
+    quick.replace(one.id, "The user told it otherwise.", by="user")
+    quick.retract(two.id, by="user")
+    result = quick.learning.relearn("episodes", llm=telling(THOROUGH))
+    assert (result.added, result.removed) == ((), ())
+    assert episode(quick) == "The user told it otherwise."
+
+
+def test_what_is_erased_while_a_model_reads_is_not_told(memory: Memory) -> None:
+    hold(memory).end()
+    memory.learning.work(llm=telling(SHORT))
+
+    def meanwhile(prompt: str) -> object:
+        memory.erase(chat="shop")
+        return telling(THOROUGH).answers["episode"](prompt)
+
+    result = memory.learning.relearn("episodes", llm=Model({"episode": meanwhile}))
+    assert "erased" in result.failed["shop"]
+    assert memory.records(kind="episode") == []
+    assert memory.verify().ok

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Message, Role, ToolCall
-from holdfast.learning.speeches import (
-    is_courtesy,
-    is_next_step,
-    learned_statements,
-    prose_of,
-    shorten,
-    speeches_of,
-)
+from holdfast.learning.echo_match import restates, without_injected
+from holdfast.learning.episode_text import compose
+from holdfast.learning.external_sources import untrusted
+from holdfast.learning.question import split_text
+from holdfast.learning.speeches import is_courtesy, learned_statements, prose_of, shorten
+from holdfast.text.tokens import estimate_tokens
 from tables import each
 
 ABOUT = "to keep the sessions of the shop in PostgreSQL from June on"
@@ -25,48 +26,30 @@ def found(*texts: str, role: Role = "user") -> list[str]:
 # What is said
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"```\n# We decided {ABOUT}.\n```",
-        f"<think>We decided {ABOUT}.</think>",
-        (
-            '<tool-use data-tool-type="read" data-tool-name="Read">'
-            f"We decided {ABOUT}.</tool-use>\nWe agreed {ABOUT}."
-        ),
-    ],
-)
-def test_code_reasoning_and_rendered_tool_use_say_nothing(text: str) -> None:
-    assert found(text, role="assistant") == []
-
-
-def test_tools_the_system_and_arguments_of_calls_say_nothing() -> None:
-    text = f"We decided {ABOUT}."
-    messages = [
-        Message("system", text),
-        Message("assistant", calls=(ToolCall("c1", "note", {"text": text}),)),
-        Message("tool", text, call_id="c1"),
-    ]
-    assert [one.prose for one in speeches_of(messages)] == ["", "", ""]
-    assert learned_statements(messages) == []
-
-
 @each(
-    "text",
+    ("role", "text"),
     [
-        f"<system-reminder>Important: {ABOUT}.</system-reminder>",
-        f"<local-command-caveat>Remember {ABOUT}.</local-command-caveat>",
-        f"This session is being continued from a previous conversation. We decided {ABOUT}.",
-        f"<recalled>\nWe decided {ABOUT}.\n</recalled>",
-        "[Request interrupted by user]",
-        "[Image #3]",
-        "/exit",
-        "/model opus",
+        ("assistant", f"```\n# We decided {ABOUT}.\n```"),
+        ("assistant", f"<think>We decided {ABOUT}.</think>"),
+        ("assistant", f'<tool-use data-tool-type="read">We decided {ABOUT}.</tool-use>\nWe agreed {ABOUT}.'),
+        ("system", f"We decided {ABOUT}."),
+        ("tool", f"We decided {ABOUT}."),
+        ("user", f"<system-reminder>Important: {ABOUT}.</system-reminder>"),
+        ("user", f"This session is being continued from a previous conversation. We decided {ABOUT}."),
+        ("user", f"<recalled>\nWe decided {ABOUT}.\n</recalled>"),
+        ("user", "[Request interrupted by user]"),
+        ("user", "[Image #3]"),
+        ("user", "/model opus"),
     ],
 )
-def test_what_a_program_wrote_was_not_said(text: str) -> None:
-    assert prose_of(Message("user", text)) == ""
-    assert found(text) == []
+def test_code_reasoning_tools_and_what_a_program_wrote_say_nothing(role: Role, text: str) -> None:
+    assert found(text, role=role) == []
+    assert prose_of(Message(role, text)) == ""
+
+
+def test_arguments_of_calls_say_nothing() -> None:
+    call = ToolCall("c1", "note", {"text": f"We decided {ABOUT}."})
+    assert learned_statements([Message("assistant", calls=(call,))]) == []
 
 
 def test_a_tag_that_nothing_closes_is_text_and_a_path_no_command() -> None:
@@ -74,60 +57,16 @@ def test_a_tag_that_nothing_closes_is_text_and_a_path_no_command() -> None:
     assert prose_of(Message("user", "/srv/shop/main.py fails")) == "/srv/shop/main.py fails"
 
 
-def test_courtesy_and_next_steps_are_told_from_what_is_said() -> None:
-    assert is_courtesy("Thanks, that helps a lot.")
-    assert not is_courtesy("The thanks go to Ada.")
-    assert is_next_step("Now let me look at the important plan.")
-    assert is_next_step("I'll look first at what was decided.")
-    assert not is_next_step("Let me know what you think.")
-    assert not is_next_step(f"We decided {ABOUT}.")
-
-
 # How it is written down
 
 
-@each(
-    "text",
-    [
-        f"We decided {ABOUT}.",
-        f"The conclusion is that it is best {ABOUT}.",
-        f"Please note that it is planned {ABOUT}.",
-        f"The key insight: it is cheaper {ABOUT}.",
-        f"We will use the new cluster {ABOUT}.",
-        f"No, we decided {ABOUT}.",
-        "Wir haben beschlossen, die Sitzungen ab Juni in PostgreSQL zu halten.",
-        "Nous avons décidé de garder les sessions dans PostgreSQL dès juin.",
-        "Al final decidimos guardar las sesiones en PostgreSQL desde junio.",
-    ],
-)
-def test_a_decision_is_found_word_for_word(text: str) -> None:
-    assert found(text) == [text]
-
-
-@each(
-    "text",
-    [
-        f"She disagreed with the plan {ABOUT}.",
-        f"It is not important {ABOUT}.",
-        f"I still remember the plan {ABOUT}.",
-        f"Have we decided {ABOUT}?",
-        f"I'll look first at what was decided, {ABOUT}.",
-        f"The style `color: red !important` was not meant {ABOUT}.",
-        "We decided so.",
-    ],
-)
-def test_other_words_questions_and_announcements_decide_nothing(text: str) -> None:
-    assert found(text) == []
-
-
-def test_the_same_in_other_letters_is_one() -> None:
+def test_a_decision_is_found_word_for_word_and_once_in_whatever_letters() -> None:
     assert found(f"We decided {ABOUT}.", f"we  DECIDED {ABOUT}!", f"- **We decided** {ABOUT}") == [
         f"We decided {ABOUT}."
     ]
 
 
 def test_a_long_text_is_cut_on_a_word() -> None:
-    assert shorten(f"We decided {'to go on, ' * 100}as ever.") == f"We decided {'to go on, ' * 100}as ever."
     cut = shorten(f"We decided {'to go on and ' * 400}as ever.")
     assert 1_900 < len(cut) <= 2_000
     assert cut.endswith(("to...", "go...", "on...", "and..."))
@@ -159,24 +98,29 @@ def test_what_is_found_is_bounded_single_and_the_same_each_time(spoken: list[tup
     assert all(1 <= one.messages[0] <= one.messages[1] <= len(spoken) for one in result)
 
 
-@pytest.mark.slow
-@each(
-    "part",
-    [
-        "decided ",
-        "not ",
-        "\n<system-reminder>",
-        "[Image",
-        "`",
-        "I will still ",
-        "x",
-        "…",
-        "We decided. ",
-        "let me ",
-    ],
+def _called(text: str) -> list[Message]:
+    call = ToolCall("c1", "Bash", {"command": text, "path": text, "patch": text})
+    return [Message("user", text), Message("assistant", text, calls=(call,))]
+
+
+READERS: tuple[Callable[[str], object], ...] = (
+    without_injected,
+    shorten,
+    is_courtesy,
+    lambda text: restates(text[:4_000], [text[:4_000], "x"]),  # which are compared
+    lambda text: split_text(text, estimate_tokens, 4_000),
+    lambda text: learned_statements(_called(text)),
+    lambda text: untrusted(_called(text)),
+    lambda text: compose(_called(text)),
 )
-def test_long_texts_of_one_part_are_read_in_linear_time(part: str) -> None:
-    text = part * (200_000 // len(part))
-    learned_statements([Message("user", text), Message("assistant", text)])
-    assert not is_courtesy(text)
-    assert len(shorten(text)) <= 2_000
+HOSTILE = (
+    *("not ", "a", "/a", "a.py ", "../", "\\", "**", "| ", "\n", "\n   ", ". ", "<", "。", "`", "[Image"),
+    *("<memory>", "\n<memory>", "</memory>", "<a-", "<summary id=", "\n<system-reminder>", "let me ", "$("),
+    *("We decided. ", "I will still ", ";a=", "-c '", "sudo ", "git clone ", "npx ", "python -c ", ";rsync "),
+)
+
+
+@pytest.mark.slow
+@each(("read", "part"), product(READERS, HOSTILE))
+def test_long_texts_of_one_part_are_read_in_linear_time(read: Callable[[str], object], part: str) -> None:
+    read(f"{part * (50_000 // len(part))} x")

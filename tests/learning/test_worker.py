@@ -10,18 +10,7 @@ import pytest
 
 from holdfast import InvalidInput, Memory
 from holdfast.settings import KINDS
-from learning_scripts import (
-    SESSION,
-    START,
-    Clock,
-    Model,
-    failing,
-    finds,
-    framed,
-    hold,
-    learned,
-    offers,
-)
+from learning_scripts import SESSION, START, Clock, Model, failing, framed, hold, learned, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, extracting, kinds, opened
 from tables import each
 
@@ -50,50 +39,30 @@ def test_the_end_of_a_session_leaves_jobs_and_asks_nobody(memory: Memory) -> Non
     )
     assert (memory.records(), memory.learning.usage().calls) == ([], 0)
     assert (chat.end(), len(memory.learning.jobs())) == (left, 2), "it may be ended twice"
-
-
-def test_a_session_that_is_not_there_cannot_be_ended(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="There is no chat"):
         memory.chat("nothing").end()
-    assert memory.learning.jobs() == []
 
 
 # Doing it
 
 
-def test_work_learns_from_what_has_ended(memory: Memory) -> None:
+def test_work_learns_from_what_has_ended_and_a_job_says_what_it_has_cost(memory: Memory) -> None:
     hold(memory).end()
-    model = extracting(EXTRACTED)
-    result = memory.learning.work(llm=model)
+    result = memory.learning.work(llm=extracting(EXTRACTED))
     assert sorted(kinds(result.done)) == ["episode", "observe", "reflect"]
-    assert {job.status for job in result.done} == {"done"}
     assert (result.postponed, result.failed, result.waiting) == ((), (), 0)
     assert result.why == "Nothing more is due."
     assert {record.text for record in result.records} == {record.text for record in memory.records()}
     assert EXTRACTED in {record.text for record in memory.records(kind="finding")}
     assert len(memory.records(kind="episode")) == 1
-    assert memory.learning.jobs() == []
-    assert sorted(kinds(memory.learning.jobs(status="done"))) == ["episode", "observe", "reflect"]
-
-
-def test_a_job_says_what_it_has_cost(memory: Memory) -> None:
-    hold(memory).end()
-    result = memory.learning.work(llm=extracting(EXTRACTED))
-    jobs = memory.learning.jobs(status="done")
+    jobs, usage = memory.learning.jobs(status="done"), memory.learning.usage()
     assert {job.kind: job.calls for job in jobs} == {"observe": 1, "episode": 0, "reflect": 0}
-    assert all((job.attempts, job.ended) == (0, START) for job in jobs)
-    assert (
-        sum(job.prompt_tokens for job in jobs)
-        == result.prompt_tokens
-        == memory.learning.usage().prompt_tokens
-        > 0
-    )
-    assert (
-        sum(job.answer_tokens for job in jobs)
-        == result.answer_tokens
-        == memory.learning.usage().answer_tokens
-        > 0
-    )
+    assert all((job.status, job.attempts, job.ended) == ("done", 0, START) for job in jobs)
+    assert sum(job.prompt_tokens for job in jobs) == result.prompt_tokens == usage.prompt_tokens > 0
+    assert sum(job.answer_tokens for job in jobs) == result.answer_tokens == usage.answer_tokens > 0
+    version, model = memory.version(), extracting(EXTRACTED)
+    assert memory.learning.work(llm=model).noop, "what was done is not done again"
+    assert (memory.version(), model.prompts, memory.learning.jobs()) == (version, [], [])
 
 
 def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memory) -> None:
@@ -116,14 +85,6 @@ def test_what_rules_have_read_waits_for_a_model(memory: Memory, clock: Clock) ->
     clock.move(hours=2)
     assert memory.learning.work().waiting == 3, "and to learn from it, and its episode"
     assert memory.learning.work(llm=Model({"reflect": offers()})).waiting == 0
-
-
-def test_what_was_done_is_not_done_again(memory: Memory) -> None:
-    hold(memory).end()
-    memory.learning.work(llm=extracting(EXTRACTED))
-    version, model = memory.version(), extracting(EXTRACTED)
-    assert memory.learning.work(llm=model).noop
-    assert (memory.version(), model.prompts) == (version, [])
 
 
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a")])
@@ -198,33 +159,17 @@ def test_only_the_kinds_of_jobs_that_are_wanted_are_done(clock: Clock, kind: str
 # Sessions that nobody ended
 
 
-def test_a_session_has_ended_when_it_was_idle_for_long_enough(memory: Memory, clock: Clock) -> None:
-    hold(memory)
-    clock.move(minutes=29, seconds=59)
-    assert memory.learning.work().noop
-    clock.move(seconds=1)
-    assert sorted(kinds(memory.learning.work().done)) == ["episode", "observe"]
-    clock.move(days=1)
-    assert memory.learning.work().noop
-
-
-def test_how_long_that_is_can_be_said(clock: Clock) -> None:
-    with opened(clock, idle=timedelta(days=1)) as memory:
-        hold(memory)
-        clock.move(hours=23)
+@pytest.mark.parametrize("idle", [timedelta(minutes=30), timedelta(days=1)])
+def test_a_session_has_ended_when_it_was_idle_for_long_enough(clock: Clock, idle: timedelta) -> None:
+    with opened(clock, idle=idle) as memory:
+        for text in SESSION[:3]:
+            memory.chat("shop").append(role="user", content=text)
+            clock.now += idle - MINUTE
+            assert memory.learning.work().noop, "each message keeps it going"
+        clock.move(minutes=1)
+        assert sorted(kinds(memory.learning.work().done)) == ["episode", "observe"]
+        clock.move(days=2)
         assert memory.learning.work().noop
-        clock.move(hours=1)
-        assert len(memory.learning.work().done) == 2
-
-
-def test_each_message_keeps_a_session_going(quick: Memory, clock: Clock) -> None:
-    chat = quick.chat("shop")
-    for text in SESSION:
-        chat.append(role="user", content=text)
-        clock.move(minutes=20)
-        assert quick.learning.work().noop
-    clock.move(minutes=10)
-    assert len(quick.learning.work().done) == 2
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -255,31 +200,25 @@ def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
     assert (episode.messages, episode.meta["turns"], episode.action) == ((1, 8), 4, "replace")
 
 
-def test_a_session_goes_on_while_its_jobs_wait(quick: Memory, clock: Clock) -> None:
-    chat = hold(quick)
-    chat.end()
-    chat.append(role="user", content="One thing more: the backups of the shop are kept for 30 days.")
-    model = extracting()
-    quick.learning.work(llm=model)
-    assert "kept for 30 days" in model.asked("observe")[0]
-    clock.move(days=1)
-    assert quick.learning.work(llm=extracting()).noop
-
-
 # What fails
 
 
-def test_one_that_failed_for_good_waits_for_a_retry(clock: Clock) -> None:
+@pytest.mark.parametrize("again", ["a retry", "another end"])
+def test_one_that_failed_for_good_waits_until_somebody_opens_it_again(clock: Clock, again: str) -> None:
     with opened(clock, attempts=1) as memory:
         chat = hold(memory)
         chat.end()
         (failed,) = memory.learning.work(llm=Model({"observe": failing, "reflect": offers()})).failed
         clock.move(days=3)
         assert memory.learning.work(llm=Model()).noop
-        job = memory.learning.retry_job(failed.id)
-        assert (job.status, job.attempts, job.due) == ("open", 0, clock.now)
-        assert kinds(memory.learning.work(llm=extracting(EXTRACTED)).done) == ["observe"]
+        if again == "a retry":
+            job = memory.learning.retry_job(failed.id)
+            assert (job.status, job.attempts, job.due) == ("open", 0, clock.now)
+        else:
+            chat.end()
+        assert "observe" in kinds(memory.learning.work(llm=extracting(EXTRACTED)).done)
         assert [record.text for record in learned(memory)] == [EXTRACTED]
+        assert memory.learning.jobs() == []
 
 
 @each("before", [timedelta(0), timedelta(seconds=30)])
@@ -292,67 +231,32 @@ def test_near_the_end_of_the_calendar_a_job_that_fails_waits(before: timedelta) 
         assert all("out of range" not in job.error for job in memory.learning.jobs())
 
 
-def test_a_retry_lets_one_that_waits_be_due_now(quick: Memory) -> None:
-    hold(quick).end()
-    (job,) = quick.learning.work(llm=Model({"observe": failing, "reflect": offers()})).postponed
-    assert quick.learning.work(llm=extracting(EXTRACTED)).noop
-    quick.learning.retry_job(job.id)
-    assert kinds(quick.learning.work(llm=extracting(EXTRACTED)).done) == ["observe"]
-
-
-@pytest.mark.parametrize("name", ["observe:nothing", "", "x" * 10_000])
-def test_a_job_that_is_not_there_cannot_be_retried(quick: Memory, name: str) -> None:
-    with pytest.raises(InvalidInput):
-        quick.learning.retry_job(name)
-
-
-def test_jobs_of_an_unknown_status_are_refused(quick: Memory) -> None:
+def test_a_job_that_is_not_there_and_an_unknown_status_are_refused(quick: Memory) -> None:
+    for name in ("observe:nothing", "", "x" * 10_000):
+        with pytest.raises(InvalidInput):
+            quick.learning.retry_job(name)
     with pytest.raises(InvalidInput, match="Unknown status"):
         quick.learning.jobs(status="lost")  # type: ignore[arg-type]  # the point
-
-
-def test_an_end_lets_a_job_that_failed_begin_anew(clock: Clock) -> None:
-    with opened(clock, attempts=1) as memory:
-        chat = hold(memory)
-        chat.end()
-        memory.learning.work(llm=Model({"observe": failing, "reflect": offers()}))
-        chat.end()
-        assert "observe" in kinds(memory.learning.work(llm=extracting(EXTRACTED)).done)
-        assert memory.learning.jobs() == []
-
-
-def test_one_session_that_fails_keeps_no_other_from_being_learned_from(memory: Memory) -> None:
-    def fails_at_the_shop(prompt: str) -> object:
-        return failing(prompt) if "Redis" in prompt else finds(EXTRACTED)(prompt)
-
-    hold(memory).end()
-    hold(memory, "other", ("We decided to open a second shop in Porto, in the old harbour.",)).end()
-    result = memory.learning.work(llm=Model({"observe": fails_at_the_shop, "reflect": offers()}))
-    assert [(job.kind, job.chat) for job in result.postponed] == [("observe", "shop")]
-    assert ("observe", "other") in [(job.kind, job.chat) for job in result.done]
-    assert [record.chat for record in learned(memory)] == ["other"]
 
 
 # Schedules
 
 
-def test_there_is_a_reflection_at_once_and_then_every_hour(memory: Memory, clock: Clock) -> None:
-    chat = hold(memory)
-    reflected = []
+@pytest.mark.parametrize("kind", ["reflect", "tidy"])
+def test_there_is_a_reflection_and_a_tidying_at_once_and_then_every_hour(
+    quick: Memory, clock: Clock, kind: str
+) -> None:
+    chat = hold(quick)
+    quick.remember("The shop opens at nine in the morning.", merge=False)
+    asked = []
     for minutes in range(0, 150, 10):
         chat.append(role="user", content=f"It is minute {minutes}, and the copy of the sessions still runs.")
-        model = extracting()
-        memory.learning.work(llm=model)
-        reflected += [minutes] * len(model.asked("reflect"))
+        quick.remember(f"The box number {minutes} of the shop holds green tea.", merge=False)
+        model = Model({"reflect": offers()})
+        quick.learning.work(llm=model)
+        asked += [minutes] * len(model.asked(kind))
         clock.move(minutes=10)
-    assert reflected == [0, 60, 120]
-
-
-def test_no_reflection_without_news(memory: Memory, clock: Clock) -> None:
-    hold(memory)
-    assert kinds(memory.learning.work(llm=extracting()).done) == ["reflect"]
-    clock.move(hours=5)
-    assert "reflect" not in kinds(memory.learning.work(llm=extracting()).done)
+    assert asked == [0, 60, 120]
 
 
 def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock: Clock) -> None:
@@ -370,18 +274,6 @@ def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock
     assert [asked(), asked()] == [1, 0]
 
 
-def test_and_not_more_often_than_every_hour(quick: Memory, clock: Clock) -> None:
-    quick.remember("The shop opens at nine in the morning.", merge=False)
-    consolidated = []
-    for minutes in range(0, 130, 10):
-        quick.remember(f"The box number {minutes} of the shop holds green tea.", merge=False)
-        model = Model()
-        quick.learning.work(llm=model)
-        consolidated += [minutes] * len(model.asked("tidy"))
-        clock.move(minutes=10)
-    assert consolidated == [0, 60, 120]
-
-
 def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
     chat = hold(quick)
     quick.remember("The shop opens at nine in the morning.", merge=False)
@@ -395,21 +287,11 @@ def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
 # Times
 
 
-def test_times_of_jobs_are_those_of_the_clock(location: str) -> None:
-    clock = Clock(datetime(1999, 12, 31, 23, 45, tzinfo=UTC))
-    with Memory(location, user="ada", clock=clock) as memory:
-        hold(memory)
-        clock.move(minutes=45)
-        memory.learning.work()
-        assert {job.ended for job in memory.learning.jobs(status="done")} == {
-            datetime(2000, 1, 1, 0, 30, tzinfo=UTC)
-        }
-
-
 # When a model fails
 
 
-def test_after_three_failures_in_a_row_no_more_jobs_are_begun(clock: Clock) -> None:
+@pytest.mark.parametrize("kind", ["observe", "reflect"])
+def test_after_three_failures_in_a_row_nothing_more_is_begun(clock: Clock, kind: str) -> None:
     asked = 0
 
     def broken(_: str) -> str:
@@ -417,30 +299,15 @@ def test_after_three_failures_in_a_row_no_more_jobs_are_begun(clock: Clock) -> N
         asked += 1
         raise ValueError("out of order")
 
-    with opened(clock, kinds=("observe",)) as memory:
+    with opened(clock, kinds=(kind,)) as memory:
         for n in range(6):
             hold(memory, f"chat{n}").end()
         result = memory.learning.work(llm=broken)
-        assert (asked, len(result.postponed), len(result.failed)) == (3, 3, 0)
+        assert (asked, len(result.postponed), len(result.failed)) == (3, 3 if kind == "observe" else 1, 0)
         assert "three times in a row" in result.why
-        assert result.waiting == 6
-        assert memory.learning.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
-
-
-def test_nor_more_sessions_of_one_job(clock: Clock) -> None:
-    asked = 0
-
-    def broken(_: str) -> str:
-        nonlocal asked
-        asked += 1
-        raise ValueError("out of order")
-
-    with opened(clock, kinds=("reflect",)) as memory:
-        for n in range(5):
-            hold(memory, f"chat{n}")
-        result = memory.learning.work(llm=broken)
-        assert (asked, len(result.postponed)) == (3, 1)
-        assert "three times in a row" in result.why
+        if kind == "observe":
+            assert result.waiting == 6
+            assert memory.learning.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
 
 
 def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from holdfast import InvalidInput, Learning, Limit, Memory
-from learning_scripts import (
-    SESSION,
-    START,
-    Clock,
-    Model,
-    everything,
-    failing,
-    finds,
-    hold,
-    learned,
-    offers,
-)
+from learning_scripts import SESSION, START, Clock, Model, everything, failing, finds, hold, learned, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, TEXT, costs, extracting, kinds, opened
+from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -28,21 +18,18 @@ pytestmark = pytest.mark.usefixtures("clock")
 # The meter
 
 
-def test_every_call_is_recorded(memory: Memory) -> None:
-    hold(memory).end()
-    memory.learning.work(llm=extracting(EXTRACTED))
-    spend = memory.learning.usage()
-    assert [(line.purpose, line.outcome, line.calls) for line in spend.lines] == [("observe", "answered", 1)]
-    assert {line.model for line in spend.lines} == {"Model"}
-    assert (spend.calls, spend.counted, spend.since) == (1, 0, None)
-    assert spend.seconds >= 0
-
-
-def test_what_failed_has_cost_as_well(memory: Memory) -> None:
+def test_every_call_is_recorded_and_what_failed_has_cost_as_well(memory: Memory) -> None:
     hold(memory).end()
     memory.learning.work(llm=Model({"observe": failing, "reflect": offers()}))
-    outcomes = {line.purpose: line.outcome for line in memory.learning.usage().lines}
-    assert outcomes == {"observe": "error", "episode": "answered", "reflect": "answered"}
+    spend = memory.learning.usage()
+    assert {line.purpose: line.outcome for line in spend.lines} == {
+        "observe": "error",
+        "episode": "answered",
+        "reflect": "answered",
+    }
+    assert {(line.model, line.calls) for line in spend.lines} == {("Model", 1)}
+    assert (spend.calls, spend.counted, spend.since) == (3, 0, None)
+    assert spend.seconds >= 0
 
 
 def test_tokens_are_counted_as_the_application_counts_them(clock: Clock) -> None:
@@ -66,20 +53,13 @@ def test_spend_has_a_beginning(memory: Memory, clock: Clock) -> None:
         memory.learning.usage("yesterday")
 
 
-def test_a_compaction_is_on_the_meter_too(quick: Memory) -> None:
+def test_a_compaction_and_the_ranking_of_episodes_are_on_the_meter_too(quick: Memory) -> None:
     chat = hold(quick, texts=SESSION * 30)
-    done = chat.compact(full=True, budget=500, llm=lambda _: "The sessions of the shop moved to PostgreSQL.")
-    assert not done.noop
-    (line,) = quick.learning.usage().lines
-    assert (line.purpose, line.outcome) == ("compact", "answered")
-    assert line.calls > 0
-
-
-def test_the_ranking_of_episodes_is_on_the_meter_too(quick: Memory) -> None:
-    hold(quick).end()
+    chat.compact(full=True, budget=500, llm=lambda _: "The sessions of the shop moved to PostgreSQL.")
+    chat.end()
     quick.learning.work()
     quick.learning.episodes("sessions", strategy="llm", llm=Model())
-    assert [line.purpose for line in quick.learning.usage().lines] == ["rank"]
+    assert {line.purpose for line in quick.learning.usage().lines} == {"compact", "rank"}
 
 
 def test_no_call_goes_beyond_the_limit_of_an_hour(location: str, clock: Clock) -> None:
@@ -104,15 +84,6 @@ def test_no_call_goes_beyond_the_limit_of_an_hour(location: str, clock: Clock) -
         assert (memory.learning.usage().calls, memory.learning.jobs()) == (5, [])
 
 
-def test_a_limit_of_tokens_counts_what_an_answer_may_take(clock: Clock) -> None:
-    with opened(clock, limits={"": Limit(tokens=500)}, kinds=("observe",)) as memory:
-        hold(memory).end()
-        model = extracting(EXTRACTED)
-        result = memory.learning.work(llm=model)
-        assert (model.prompts, memory.learning.usage().calls) == ([], 0)
-        assert "500 tokens" in result.why
-
-
 def test_the_limit_of_a_kind_stops_no_other_kind(clock: Clock) -> None:
     """What one kind of job may spend says nothing about the others: they are done by the same worker."""
     with opened(clock, limits={"episode": Limit(calls=1)}) as memory:
@@ -125,31 +96,24 @@ def test_the_limit_of_a_kind_stops_no_other_kind(clock: Clock) -> None:
         assert "reflect" in kinds(result.done)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"calls": -1}, {"tokens": -1}, {"calls": 1.5}, {"calls": True}, {"tokens": "many"}]
-)
-def test_a_limit_is_a_number(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput):
-        Limit(**wrong)
-
-
-@pytest.mark.parametrize(
-    "wrong",
+@each(
+    ("settings", "wrong"),
     [
-        {"kinds": ("dream",)},
-        {"kinds": "observe"},
-        {"idle": 30},
-        {"every": timedelta(-1)},
-        {"tokens": 0},
-        {"attempts": True},
-        {"patience": 0},
-        {"patience": float("nan")},
-        {"limits": {"": 5}},
+        (Limit, {"calls": -1}),
+        (Limit, {"tokens": "many"}),
+        (Limit, {"calls": True}),
+        (Learning, {"kinds": ("dream",)}),
+        (Learning, {"kinds": "observe"}),
+        (Learning, {"idle": 30}),
+        (Learning, {"every": timedelta(-1)}),
+        (Learning, {"tokens": 0}),
+        (Learning, {"patience": float("nan")}),
+        (Learning, {"limits": {"": 5}}),
     ],
 )
-def test_a_policy_of_learning_is_checked(wrong: dict[str, Any]) -> None:
+def test_settings_of_learning_are_checked(settings: Callable[..., object], wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        Learning(**wrong)
+        settings(**wrong)
 
 
 # Dry runs
@@ -182,7 +146,6 @@ def test_a_dry_run_without_a_model_asks_for_nothing(quick: Memory) -> None:
     hold(quick).end()
     estimate = quick.learning.work(dry_run=True)
     assert (sorted(kinds(estimate.done)), costs(estimate)) == (["episode", "observe"], (0, 0))
-    assert quick.records() == []
 
 
 def test_a_dry_run_keeps_to_the_schedule(quick: Memory, clock: Clock) -> None:
@@ -197,21 +160,15 @@ def test_a_dry_run_keeps_to_the_schedule(quick: Memory, clock: Clock) -> None:
         clock.move(minutes=15)
 
 
-def test_a_dry_run_is_for_the_agent_that_asks(quick: Memory) -> None:
-    hold(quick.scoped(agent="coach"), "a").end()
-    hold(quick.scoped(agent="clerk"), "b").end()
-    clerk = quick.scoped(agent="clerk")
-    estimate = clerk.learning.work(llm=extracting(EXTRACTED), dry_run=True)
-    assert {job.chat or job.agent for job in estimate.done} == {"b", "clerk"}
-    assert costs(estimate) == costs(clerk.learning.work(llm=extracting(EXTRACTED)))
-
-
-def test_a_dry_run_for_everyone_adds_up(quick: Memory) -> None:
-    for user in ("ada", "bob"):
-        hold(quick.scoped(user=user)).end()
-    estimate = quick.learning.work(llm=extracting(EXTRACTED), everyone=True, dry_run=True)
+@pytest.mark.parametrize("everyone", [True, False])
+def test_a_dry_run_is_for_the_agent_that_asks_or_for_everyone(quick: Memory, *, everyone: bool) -> None:
+    for user, agent in (("ada", "coach"), ("ada", "clerk"), ("bob", "")):
+        hold(quick.scoped(user=user, agent=agent), agent or "c").end()
+    worker = quick if everyone else quick.scoped(agent="clerk")
+    estimate = worker.learning.work(llm=extracting(EXTRACTED), everyone=everyone, dry_run=True)
+    assert {job.agent for job in estimate.done} == ({"coach", "clerk", ""} if everyone else {"clerk"})
     assert quick.learning.usage().calls == 0
-    assert costs(estimate) == costs(quick.learning.work(llm=extracting(EXTRACTED), everyone=True))
+    assert costs(estimate) == costs(worker.learning.work(llm=extracting(EXTRACTED), everyone=everyone))
 
 
 # Whom it works for
@@ -251,12 +208,6 @@ def test_everyone_is_all_users_of_the_tenant_and_of_no_other(memory: Memory) -> 
     assert users["ada"].learning.work(everyone=True).noop
 
 
-def test_a_limit_is_for_everyone_together(memory: Memory) -> None:
-    for user in ("ada", "bob", "cem"):
-        hold(memory.scoped(user=user)).end()
-    assert [len(memory.learning.work(everyone=True, limit=4).done) for _ in range(3)] == [4, 2, 0]
-
-
 def test_everyone_has_those_who_only_gave_a_text(memory: Memory) -> None:
     """The extraction of a text that failed is tried again, also for a user without a session."""
     bob = memory.scoped(user="bob")
@@ -271,6 +222,7 @@ def test_a_handle_with_an_agent_works_for_its_sessions_alone(memory: Memory) -> 
     coach, clerk = memory.scoped(agent="coach"), memory.scoped(agent="clerk")
     for agent, chat in ((coach, "a"), (clerk, "b"), (memory, "c")):
         hold(agent, chat).end()
+    assert {job.agent for job in clerk.chat("a").end()} == {"coach"}, "whoever ends it"
     assert {job.chat for job in coach.learning.jobs()} == {"a"}
     result = coach.learning.work(llm=extracting(EXTRACTED))
     assert {(job.agent, job.chat or "a") for job in result.done} == {("coach", "a")}
@@ -289,11 +241,6 @@ def test_what_is_learned_belongs_to_the_agent_of_the_chat(memory: Memory) -> Non
     assert {record.agent for record in coach.records()} == {"coach"}
     assert coach.get("profile") != clerk.get("profile")
     assert [record.chat for record in coach.learning.episodes()] == ["a"]
-
-
-def test_whoever_ends_a_session_it_stays_its_agent_s(quick: Memory) -> None:
-    hold(quick.scoped(agent="coach"), "a")
-    assert {job.agent for job in quick.scoped(agent="clerk").chat("a").end()} == {"coach"}
 
 
 def test_two_agents_may_extract_from_the_same_text(memory: Memory) -> None:
@@ -327,13 +274,13 @@ def test_an_erased_chat_takes_its_jobs_and_all_that_was_learned_of_it(memory: Me
 
 
 def test_a_chat_that_is_told_again_is_learned_from_again(quick: Memory) -> None:
-    hold(quick).end()
-    quick.learning.work(llm=extracting(EXTRACTED))
-    quick.erase(chat="shop")
-    hold(quick).end()
-    quick.learning.work(llm=extracting(EXTRACTED))
-    assert [record.text for record in learned(quick)] == [EXTRACTED]
-    assert len(quick.records(kind="episode")) == 1
+    for erased in (False, True):
+        if erased:
+            quick.erase(chat="shop")
+        hold(quick).end()
+        quick.learning.work(llm=extracting(EXTRACTED))
+        assert [record.text for record in learned(quick)] == [EXTRACTED]
+        assert len(quick.records(kind="episode")) == 1
 
 
 def test_an_erased_user_leaves_nothing_to_do_and_no_spend(memory: Memory) -> None:

@@ -49,53 +49,18 @@ def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 # The pace of a thread
 
 
-def test_who_is_no_worker_never_rests(naps: list[float]) -> None:
-    rest()
-    assert naps == []
-
-
 @pytest.mark.parametrize(("times", "slept"), [(0, 0), (3, 3 * 0.02), (1_000_000, 9)])
 def test_a_worker_sleeps_nine_times_as_long_as_it_computed_while_somebody_waits(
     naps: list[float], times: int, slept: float
 ) -> None:
     somebody = Waiting(times)
+    rest()  # who is no worker never does
+    assert naps == []
     with somebody.working():
         rest()
     assert sum(naps) == pytest.approx(slept)
     assert somebody.asked
     assert max(naps, default=0) < 0.1
-
-
-def test_nobody_is_looked_for_before_a_slice_is_over(
-    naps: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers, "SLICE", 2.5)
-    somebody = Waiting(1)
-    with somebody.working():
-        rest()
-        rest()
-        assert (naps, somebody.asked) == ([], 0)
-        rest()
-    assert len(naps) == 1
-
-
-def test_a_pace_is_that_of_a_block_and_of_a_thread(naps: list[float]) -> None:
-    outer, inner = Waiting(), Waiting()
-
-    def fail() -> None:
-        with inner.working():
-            rest()
-            raise LookupError
-
-    with outer.working():
-        with pytest.raises(LookupError):
-            fail()
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(rest).result(WAIT)
-        assert (outer.asked, inner.asked) == (0, 1)
-        rest()
-    rest()
-    assert (outer.asked, inner.asked) == (1, 1)
 
 
 # Those who append
@@ -113,20 +78,10 @@ def test_an_append_is_noticed_for_a_moment(memory: Memory, monkeypatch: pytest.M
     assert not opened.workers.is_appended_to(began)
     memory.chat("c").append(role="user", content="Hello.")
     assert opened.workers.is_appended_to(began)
+    memory.learning.work()
     assert not opened.workers.is_appended_to(time.monotonic()), "it was before"
     monkeypatch.setattr("holdfast.learning.workers.APPENDING", 0)
     assert not opened.workers.is_appended_to(began), "it is long ago"
-
-
-def test_nothing_else_is_an_append(memory: Memory) -> None:
-    hold(memory)
-    began = time.monotonic()
-    chat = memory.chat("shop")
-    chat.append([])
-    chat.end()
-    memory.remember("Ada lives in Lisbon.")
-    memory.learning.work()
-    assert not memory._runtime.workers.is_appended_to(began)
 
 
 @contextmanager

@@ -48,25 +48,12 @@ def test_a_model_has_a_name(llm: LLM, name: str) -> None:
     assert resolve(llm).name == name
 
 
-def test_a_callable_with_a_name_that_is_none_is_custom() -> None:
-    class Odd(Shouter):
-        __qualname__ = "Odd"
-
-    odd = Odd()
-    odd.__dict__["__qualname__"] = 5
-    assert resolve(odd).name == "custom"
-
-
-def test_a_name_stays_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    model = resolve("openai:gpt-5-mini")
-    assert (model.name, model.is_async) == ("openai:gpt-5-mini", True)
-
-
 def test_a_name_is_asked_where_the_environment_says(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    assert complete(resolve("openai-chat:gpt-5-mini"), "x") == "served"
+    model = resolve("openai-chat:gpt-5-mini")
+    assert (model.name, model.is_async) == ("openai-chat:gpt-5-mini", True)
+    assert complete(model, "x") == "served"
     assert server.requests == [
         {"model": "gpt-5-mini", "messages": [{"role": "user", "content": "x"}], "stream": False}
     ]
@@ -116,19 +103,21 @@ def test_a_key_that_was_passed_as_a_name_is_not_shown() -> None:
     assert KEY not in str(caught.value)
 
 
-def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+@each(
+    ("name", "setting", "reason"),
+    [
+        ("openai:gpt-5-mini", "OPENAI_API_KEY", "authentication"),
+        ("ollama:llama3", "OLLAMA_BASE_URL", "error"),
+    ],
+)
+def test_a_missing_setting_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, setting: str, reason: str
+) -> None:
+    for variable in (setting, "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(ModelFailed, match="Set OPENAI_API_KEY in the environment") as caught:
-        resolve("openai:gpt-5-mini")
-    assert caught.value.reason == "authentication"
-
-
-def test_another_missing_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OLLAMA_BASE_URL", raising=False)
-    with pytest.raises(ModelFailed, match="Set OLLAMA_BASE_URL in the environment") as caught:
-        resolve("ollama:llama3")
-    assert caught.value.reason == "error"
+    with pytest.raises(ModelFailed, match=f"Set {setting} in the environment") as caught:
+        resolve(name)
+    assert caught.value.reason == reason
 
 
 def test_the_missing_package_of_a_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,18 +145,11 @@ def test_without_pydantic_ai_functions_do_and_names_say_what_is_missing() -> Non
     assert "pip install '.[llm]'" in run_program(WITHOUT)
 
 
-def test_the_module_loads_nothing_heavy() -> None:
+def test_nothing_heavy_is_loaded_and_a_synchronous_function_needs_no_event_loop() -> None:
     heavy = ("asyncio", "pydantic_ai", "pydantic", "openai", "concurrent.futures", "logging")
     script = (
-        f"import sys\nfrom holdfast.llm import adapters, model\n"
-        f"print([name for name in {heavy} if name in sys.modules])"
+        "import sys\nfrom holdfast.llm import adapters, model\n"
+        f"print([name for name in {heavy} if name in sys.modules])\n"
+        "model.complete(adapters.resolve(str.upper), 'x')\nprint('asyncio' in sys.modules)"
     )
-    assert run_program(script) == "[]\n"
-
-
-def test_a_synchronous_function_needs_no_event_loop() -> None:
-    script = (
-        "import sys\nfrom holdfast.llm import adapters, model as llm\n"
-        "llm.complete(adapters.resolve(str.upper), 'x')\nprint('asyncio' in sys.modules)"
-    )
-    assert run_program(script) == "False\n"
+    assert run_program(script) == "[]\nFalse\n"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -56,20 +54,6 @@ class Both(Async, Letters):
     model = "of letters"
 
 
-async def _awaited_query(text: str) -> list[float]:
-    return letters([text])[0]
-
-
-class Mixed:
-    """An object whose plain names are to be awaited."""
-
-    async def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return letters(texts)
-
-    async def embed_query(self, text: str) -> list[float]:
-        return await _awaited_query(text)
-
-
 FORMS: dict[str, tuple[Embed, str]] = {
     "function": (letters, "letters"),
     "function of arrays": (letters_numpy, "letters_numpy"),
@@ -78,7 +62,6 @@ FORMS: dict[str, tuple[Embed, str]] = {
     "object of arrays": (Arrays(), "Arrays:of letters"),
     "object to await": (Async(), "Async"),
     "object of both": (Both(), "Both:of letters"),
-    "object with awaited methods": (Mixed(), "Mixed"),
 }
 
 
@@ -118,20 +101,15 @@ def test_texts_reach_the_embedder_as_they_are() -> None:
     ("given", "said"),
     [
         (None, "no list of vectors"),
-        (5, "no list of vectors"),
         ([], "no list of vectors"),
         ([1.0, 2.0], "no list of vectors of numbers"),
         ([[1.0, 2.0], [1.0]], "one length"),
-        ([["1.0"], ["2.0"]], "of numbers"),
         ([[True], [False]], "of numbers"),
         ([[Decimal(1)], [Decimal(2)]], "of numbers"),
         ([[1.0]], "1 vectors for 2 texts"),
-        ([[1.0]] * 3, "3 vectors for 2 texts"),
         ([[], []], "vectors of 0 numbers"),
         ([[0.5] * 20_000] * 2, "vectors of 20,000 numbers"),
         ([[1.0], [float("nan")]], "not finite"),
-        ([[1.0], [float("inf")]], "not finite"),
-        ("ab", "of numbers"),
         ({"a": 1, "b": 2}, "of numbers"),
     ],
 )
@@ -213,21 +191,9 @@ def test_a_provider_that_fails_is_asked_once(server: Server, monkeypatch: pytest
     assert len(server.requests) == 1
 
 
-class TestOfPydantic:
-    """Embedders of pydantic-ai."""
-
-    MODEL: ClassVar = TestEmbeddingModel(dimensions=4)
-
-    def test_an_embedder_object_answers(self) -> None:
-        made = embedder(PydanticEmbedder(self.MODEL))
-        assert made.name == "Embedder:test"
-        assert vectors(made, ["a", "b"]) == [[0.5] * 4] * 2
-        assert vectors(made, ["a"], query=True) == [[0.5] * 4]
-
-    def test_the_tokens_that_it_counts_are_those_of_the_answer(self) -> None:
-        answer = complete(embedder(PydanticEmbedder(self.MODEL)).documents, request(["one two three"]))
-        assert (answer.prompt_tokens or 0) > 0
-
-
-def test_a_request_is_a_list_of_texts() -> None:
-    assert json.loads(request(("a", "ü"))) == ["a", "ü"]
+def test_an_embedder_object_of_pydantic_ai_answers_and_counts() -> None:
+    made = embedder(PydanticEmbedder(TestEmbeddingModel(dimensions=4)))
+    assert made.name == "Embedder:test"
+    assert vectors(made, ["a", "b"]) == [[0.5] * 4] * 2
+    assert vectors(made, ["a"], query=True) == [[0.5] * 4]
+    assert (complete(made.documents, request(["one two three"])).prompt_tokens or 0) > 0

@@ -31,21 +31,10 @@ class ReadTimeout(Exception):  # as in httpx
     pass
 
 
-def with_status(status: int) -> Exception:
+def refused(**told: object) -> Exception:
+    """Make an error that tells more of itself, as those of providers do."""
     error = Exception("refused")
-    error.status_code = status  # type: ignore[attr-defined]
-    return error
-
-
-def with_response(status: int) -> Exception:
-    error = Exception("refused")
-    error.response = SimpleNamespace(status_code=status)  # type: ignore[attr-defined]
-    return error
-
-
-def with_code(code: str) -> Exception:
-    error = Exception("refused")
-    error.code = code  # type: ignore[attr-defined]
+    vars(error).update(told)
     return error
 
 
@@ -64,48 +53,37 @@ def in_circles() -> Exception:
 FAILURES: list[tuple[Exception, str]] = [
     (AuthenticationError(), "authentication"),
     (PermissionDeniedError(), "authentication"),
-    (with_status(401), "authentication"),
-    (with_status(403), "authentication"),
-    (with_response(401), "authentication"),
-    (with_code("invalid_api_key"), "authentication"),
+    (refused(status_code=403), "authentication"),
+    (refused(response=SimpleNamespace(status_code=401)), "authentication"),
+    (refused(code="invalid_api_key"), "authentication"),
     (RateLimitError(), "quota"),
-    (with_status(429), "quota"),
-    (with_response(429), "quota"),
-    (with_code("insufficient_quota"), "quota"),
+    (refused(status_code=429), "quota"),
+    (refused(code="insufficient_quota"), "quota"),
     (TimeoutError(), "timeout"),
     (ReadTimeout(), "timeout"),
-    (with_status(408), "timeout"),
-    (caused_by(RateLimitError()), "quota"),
-    (caused_by(caused_by(with_response(403))), "authentication"),
-    (ExceptionGroup("all failed", [ValueError("x"), with_status(429)]), "quota"),
-    (ValueError("x"), "error"),
-    (with_status(500), "error"),
+    (refused(status_code=408), "timeout"),
+    (caused_by(caused_by(refused(response=SimpleNamespace(status_code=403)))), "authentication"),
+    (ExceptionGroup("all failed", [ValueError("x"), refused(status_code=429)]), "quota"),
+    (refused(status_code=500), "error"),
     (PermissionError("a file"), "error"),
     (in_circles(), "error"),
     (StopIteration(), "error"),
 ]
+TODO = {
+    "authentication": "Check the API key",
+    "quota": "Wait and try again",
+    "timeout": "allow more time",
+    "error": "See the exception",
+}
 
 
 @each(("error", "reason"), FAILURES)
-def test_failures_are_told_apart(error: Exception, reason: str) -> None:
+def test_failures_are_told_apart_and_say_what_to_do(error: Exception, reason: str) -> None:
     found = failure(resolve(failing(error)))
     assert found.reason == reason
     assert found.__cause__ is error
     assert f"({type(error).__name__}" in found.what
-
-
-SENTENCES = {
-    "authentication": (AuthenticationError(), "Check the API key"),
-    "quota": (RateLimitError(), "Wait and try again"),
-    "timeout": (TimeoutError(), "allow more time"),
-    "error": (ValueError(), "See the exception"),
-}
-
-
-@each("reason", SENTENCES)
-def test_a_failure_says_what_to_do(reason: str) -> None:
-    error, todo = SENTENCES[reason]
-    assert todo in failure(resolve(failing(error))).todo
+    assert TODO[reason] in found.todo
 
 
 @pytest.mark.parametrize("make", [failing, afailing])

@@ -34,17 +34,9 @@ CONTAINERS = st.lists(VALUES, max_size=4) | st.dictionaries(st.text(), VALUES, m
         WRITTEN,
         f"  \n{WRITTEN}\n",
         f"```json\n{WRITTEN}\n```",
-        f"```\n{WRITTEN}```",
-        (
-            f"Here is what I found:\n\n```json\n{json.dumps(VALUE, indent=2)}\n```\n\n"
-            f"Tell me if [more] is {{needed}}."
-        ),
         f"Sure! {WRITTEN} I hope that helps.",
         f"As [1] and {{2}} say: {WRITTEN}",
-        (
-            f'<think>Maybe {{"findings": ["a much longer draft than the answer itself, '
-            f'{"x" * 200}"]}}?</think>{WRITTEN}'
-        ),
+        f'<think>Maybe {{"findings": ["a longer draft than the answer, {"x" * 200}"]}}?</think>{WRITTEN}',
         f'Let me see {{"a": 1}}</think>\n{WRITTEN}',
         f"[reasoning] {WRITTEN}",
         WRITTEN.replace("2]", "2,]").replace("}]", ",\n} , ]").replace("[]}", "[],}"),
@@ -56,18 +48,16 @@ def test_what_stands_around_it_does_not_matter(answer: str) -> None:
     assert parse(answer) == VALUE
 
 
-def test_reasoning_may_be_spoken_of_in_a_text() -> None:
-    value = {"findings": ["A block begins with <think> and ends with </think>."]}
-    assert parse(json.dumps(value)) == value
-    assert parse(f"```json\n{json.dumps(value)}\n```") == value
-
-
-def test_a_line_feed_in_a_string_may_stand_as_it_is() -> None:
-    assert parse('["one\ntwo\tthree"]') == ["one\ntwo\tthree"]
-
-
-def test_a_fence_in_a_string_is_text() -> None:
-    assert parse('```json\n["Write ``` before code."]\n```') == ["Write ``` before code."]
+@each(
+    ("answer", "value"),
+    [
+        ('["It begins with <think>, ends with </think>."]', ["It begins with <think>, ends with </think>."]),
+        ('["one\ntwo\tthree"]', ["one\ntwo\tthree"]),
+        ('```json\n["Write ``` before code."]\n```', ["Write ``` before code."]),
+    ],
+)
+def test_marks_in_a_string_are_text(answer: str, value: object) -> None:
+    assert parse(answer) == value
 
 
 @given(CONTAINERS)
@@ -82,16 +72,10 @@ def test_whatever_is_json_is_read_as_json(value: object) -> None:
     [
         ('{"findings": ["One.", "Two and a ha', {"findings": ["One."]}),
         ('{"findings": ["One.", "Two."', {"findings": ["One.", "Two."]}),
-        ('{"findings": ["One."], "insi', {"findings": ["One."]}),
         ('{"findings": ["One."], "insights": [{"text": "Cut', {"findings": ["One."], "insights": []}),
-        (
-            '{"findings": [{"text": "One."}, {"text": "Two.", "messages": [1, 2',
-            {"findings": [{"text": "One."}]},
-        ),
         ('{"findings": [{"text": "One."}, {"text": "Two."', {"findings": [{"text": "One."}]}),
         ('{"a": {"b": 1, "c": [1, 23', {"a": {"b": 1, "c": [1]}}),
         ('{"a": true, "b": fal', {"a": True}),
-        ('```json\n["One.", "Two."\n```', ["One.", "Two."]),
         ('```json\n["One.", "Two\n```', ["One."]),
         ('See [1]: {"findings": ["One.", "Tw', {"findings": ["One."]}),
     ],
@@ -125,18 +109,12 @@ def test_wherever_it_is_cut_off_nothing_is_halved(value: object, data: st.DataOb
 @each(
     "answer",
     [
-        "",
-        " ",
         "Nothing to save.",
-        "none",
         '"text"',
         "42",
         "```json\n```",
         "{oops}",
-        "['a']",
         '{"a" 1}',
-        '["a" "b"]',
-        "<think>{}",
         "<think>{}</think>",
         '["\\x"]',
         f"[{'9' * 5_000}]",
@@ -149,14 +127,9 @@ def test_an_answer_without_json_is_unreadable(answer: str) -> None:
 
 @each("answer", ["{", "[", '{"findings": [', '{"findings": [], "insights": ["We fou', "```json\n{\n```"])
 def test_what_is_cut_off_too_early_is_not_taken_for_nothing(answer: str) -> None:
-    with pytest.raises(Unreadable, match="breaks off"):
+    with pytest.raises(Unreadable, match="breaks off") as raised:
         parse(answer)
-
-
-def test_an_unreadable_answer_is_not_quoted() -> None:
-    with pytest.raises(Unreadable) as raised:
-        parse("{secret words")
-    assert "secret" not in str(raised.value)
+    assert "fou" not in str(raised.value)
 
 
 @pytest.mark.slow
@@ -186,37 +159,20 @@ def test_any_answer_is_read_or_unreadable(answer: str) -> None:
 
 def test_an_object_is_taken_also_out_of_a_list() -> None:
     assert table({"a": 1}, "It") == table([{"a": 1}], "It") == {"a": 1}
+    wrong: list[object] = [None, "a", 1, [], [1], [{}, {}]]
+    for value in wrong:
+        with pytest.raises(Unreadable, match=r"the answer is not an object\."):
+            table(value, "the answer")
 
 
-@each("value", [None, "a", 1, [], [1], [{}, {}]])
-def test_what_is_no_object_is_unreadable(value: object) -> None:
-    with pytest.raises(Unreadable, match=r"the answer is not an object\."):
-        table(value, "the answer")
-
-
-@each("key", ["findings", "finding", "Findings", " FINDING "])
+@each("key", ["findings", "finding", " FINDING ", "other"])
 def test_a_key_is_found_in_any_case_and_number(key: str) -> None:
-    assert picked({"other": 0, key: 1}, "findings") == picked({key: 1}, "finding") == 1
-    assert has({key: None}, "finding")
+    is_there = key != "other"
+    assert picked({"more": 0, key: 1}, "findings") == picked({key: 1}, "finding") == (1 if is_there else None)
+    assert has({key: None}, "finding") is is_there
 
 
-def test_a_key_that_is_not_there_has_nothing() -> None:
-    assert picked({"other": 1}, "findings") is None
-    assert not has({"other": 1}, "findings")
-
-
-@each(
-    ("value", "items"),
-    [
-        ([1, 2], [1, 2]),
-        ([], []),
-        ("one", ["one"]),
-        ({"text": "a"}, [{"text": "a"}]),
-        (3, [3]),
-        (None, []),
-        (False, []),
-    ],
-)
+@each(("value", "items"), [([1, 2], [1, 2]), ("one", ["one"]), ({"a": 1}, [{"a": 1}]), (3, [3]), (None, [])])
 def test_a_list(value: object, items: list[object]) -> None:
     assert listed(value) == items
 
@@ -224,11 +180,8 @@ def test_a_list(value: object, items: list[object]) -> None:
 @each(
     ("value", "text"),
     [
-        ("a", "a"),
         (3, "3"),
-        (1.5, "1.5"),
         (None, ""),
-        ({"text": "a"}, "a"),
         ({"Content": "a"}, "a"),
         ({"finding": "a", "text": None}, "a"),
         ({"text": None}, None),
@@ -253,16 +206,13 @@ def test_what_is_no_text_is_unreadable(value: object) -> None:
     ("value", "numbers"),
     [
         (3, [3]),
-        (3.0, [3]),
         ([3, 5], [3, 5]),
         ("3-5", [3, 5]),
         (["[3]", "#5"], [3, 5]),
         ({"first": 3, "last": "5"}, [3, 5]),
         (-1, []),
-        (True, []),
         (None, []),
         (float("inf"), []),
-        (float("nan"), []),
         (10**400, []),
         ("9" * 10_000, []),
         ("none", []),

@@ -67,18 +67,14 @@ def test_a_folder_of_fastembed_is_loaded(tmp_path: Path, file: str) -> None:
     found = vectors(made, "tea", "Tea dog race", "tea qqqq", "qqqq")
     np.testing.assert_allclose(found, [unit(TEA), unit(TEA, DOG, RACE), unit(TEA), [0.0] * 4], rtol=1e-5)
     np.testing.assert_array_equal(vectors(made, "tea", query=True), vectors(made, "tea"))
-
-
-def test_a_text_may_be_longer_than_what_a_model_reads(tmp_path: Path) -> None:
-    made = embedder(f"fastembed:{built_onnx(tmp_path)}")
-    np.testing.assert_allclose(vectors(made, "tea " * 8 + "dog " * 8), [unit(TEA)], rtol=1e-5)
+    too_long = "tea " * 8 + "dog " * 8
+    np.testing.assert_allclose(vectors(made, too_long), [unit(TEA)], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("pooling", "expected"),
     [
         ({"pooling_mode": "mean"}, unit(TEA, RACE)),
-        ({"pooling_mode": ["mean"]}, unit(TEA, RACE)),
         ({"pooling_mode": "cls"}, unit(TEA)),
         ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}, unit(TEA)),
     ],
@@ -95,7 +91,6 @@ def test_the_pooling_of_a_folder_is_applied(
     "pooling",
     [
         {},
-        {"pooling_mode": "max"},
         {"pooling_mode": ["mean", "cls"]},
         {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
         {"pooling_mode": "mean", "include_prompt": False},

@@ -7,21 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput, Memory
-from learning_scripts import (
-    BACKUP,
-    SESSION,
-    START,
-    TEXT,
-    Model,
-    failing,
-    finding,
-    finds,
-    hold,
-    known,
-    learned,
-    offers,
-    texts,
-)
+from learning_scripts import BACKUP, SESSION, Model, finding, finds, hold, known, learned, offers, texts
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -91,24 +77,6 @@ def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memor
     assert known(memory) == before
 
 
-def test_relearning_leaves_alone_what_the_user_changed(quick: Memory) -> None:
-    chat = hold(quick)
-    chat.extract(llm=finding("The tests pass.", "The sessions are in Redis."))
-    changed, retracted = learned(quick)
-    quick.replace(changed.id, "All tests pass since Monday.", by="user")
-    quick.retract(retracted.id, by="user")
-    quick.learning.relearn(llm=finding("The sessions are in Redis."))
-    assert texts(quick) == ["All tests pass since Monday."]
-
-
-def test_relearning_says_which_sessions_failed(quick: Memory) -> None:
-    hold(quick).extract(llm=finding("The tests pass."))
-    result = quick.learning.relearn(llm=Model({"observe": failing}))
-    assert list(result.failed) == ["shop"]
-    assert "secret" not in result.failed["shop"]
-    assert texts(quick) == ["The tests pass."]
-
-
 def test_only_observations_can_be_relearned(quick: Memory) -> None:
     with pytest.raises(InvalidInput, match="cannot be relearned"):
         quick.learning.relearn("dreams", llm=finding())
@@ -119,8 +87,3 @@ def test_the_version_of_the_prompt_is_known_of_all_that_was_learned(quick: Memor
     quick.learning.work(llm=Model({"observe": finds(BACKUP), "reflect": offers("Ada owns a shop.")}))
     signed = {record.kind: (record.meta["learned"], record.meta["model"]) for record in quick.records()}
     assert signed == dict.fromkeys(("finding", "episode", "profile"), ("session v1", "Model"))
-
-
-def test_times_of_records_are_those_of_the_clock(quick: Memory) -> None:
-    (record,) = quick.learning.extract(TEXT, llm=finding(BACKUP)).records
-    assert record.at == START

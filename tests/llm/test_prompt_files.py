@@ -23,11 +23,6 @@ def test_the_usual_version_is_loaded() -> None:
     assert load("session", "v2").label == "session v2"
 
 
-def test_each_version_has_the_same_places() -> None:
-    places = {load("session", version).places for version in versions("session")}
-    assert places == {frozenset({*PARTS, *OPTIONAL})}
-
-
 def test_the_instructions_are_short() -> None:
     whole = load("session").only({"session", "facts", "episode", "profile"})
     assert estimate_tokens(whole.fill(step="s", type="t", profile="p", transcript="said")) <= 550
@@ -46,11 +41,6 @@ def test_an_unknown_version_lists_those_that_there_are(version: str) -> None:
         load("session", version)
 
 
-def test_a_folder_is_no_prompt(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="Use one of v1"):
-        load("session", str(tmp_path))
-
-
 def test_a_users_own_prompt_is_named_after_its_file(tmp_path: Path) -> None:
     file = tmp_path / "short.md"
     file.write_text(OWN, "utf-8")
@@ -58,17 +48,17 @@ def test_a_users_own_prompt_is_named_after_its_file(tmp_path: Path) -> None:
     assert (prompt.label, prompt.fill(**PARTS)) == ("session short", "t s: k, said")
 
 
-def test_a_users_own_prompt_may_be_beside_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "short.md").write_text(OWN, "utf-8")
+def test_a_users_own_prompt_may_be_beside_us_but_not_pose_as_one_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("short.md", "v1.md"):
+        (tmp_path / name).write_text(OWN, "utf-8")
     monkeypatch.chdir(tmp_path)
     assert load("session", "short.md").label == "session short"
-
-
-def test_a_users_own_prompt_cannot_pose_as_one_of_the_package(tmp_path: Path) -> None:
-    file = tmp_path / "v1.md"
-    file.write_text(OWN, "utf-8")
     with pytest.raises(InvalidInput, match="named like a version"):
-        load("session", str(file))
+        load("session", "v1.md")
+    with pytest.raises(InvalidInput, match="Use one of v1"):
+        load("session", str(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["$step $known", f"{OWN} $more"])

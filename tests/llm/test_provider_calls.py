@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from copy import deepcopy
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Barrier, Event, Thread
+from threading import Event, Thread
 from typing import ClassVar
 
 import pytest
-from llm_models import CALLABLES, COUNT, KEY, PERSON, failure, model_object, served_by
+from llm_models import CALLABLES, KEY, PERSON, failure, model_object, served_by
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models.fallback import FallbackModel
@@ -23,7 +23,7 @@ from holdfast import ModelFailed
 from holdfast.llm.adapters import resolve
 from holdfast.llm.event_loop import run
 from holdfast.llm.model import Model, acomplete, complete
-from llm_server import Body, Server, completion, prompt_of, refusal
+from llm_server import Server, completion, prompt_of, refusal
 from tables import each
 
 server = llm_server.server
@@ -54,26 +54,8 @@ def test_a_model_is_asked_again_and_again_from_every_loop(server: Server) -> Non
     assert len(server.requests) == 1 + 4 + 4 + 2
 
 
-@pytest.mark.slow
-def test_calls_over_the_wire_overlap(server: Server) -> None:
-    barrier = Barrier(COUNT, timeout=10)
-
-    def reply(body: Body) -> tuple[int, str]:
-        barrier.wait()
-        return 200, completion(prompt_of(body))
-
-    server.reply = reply
-    model = served_by(server)
-
-    async def main() -> list[str]:
-        return await asyncio.gather(*(acomplete(model, str(number)) for number in range(COUNT)))
-
-    assert asyncio.run(main()) == [str(number) for number in range(COUNT)]
-
-
 @pytest.mark.parametrize(
-    ("tokens", "counted"),
-    [((12, 5), (12, 5)), ((12, 0), (12, None)), ((0, 0), (None, None)), (None, (None, None))],
+    ("tokens", "counted"), [((12, 5), (12, 5)), ((12, 0), (12, None)), (None, (None, None))]
 )
 def test_an_answer_says_what_its_provider_counted(
     server: Server, tokens: tuple[int, int] | None, counted: tuple[int | None, int | None]
@@ -95,11 +77,8 @@ def test_reasoning_is_left_out(server: Server, body: str) -> None:
 
 ERRORS: dict[str, tuple[int, str, str]] = {
     "wrong key": (401, refusal("invalid_api_key", f"wrong key: {KEY}"), "authentication"),
-    "no access": (403, refusal("forbidden"), "authentication"),
-    "too many": (429, refusal("rate_limit_exceeded"), "quota"),
     "no money": (429, refusal("insufficient_quota"), "quota"),
     "no such model": (404, refusal("model_not_found"), "error"),
-    "too long": (400, refusal("context_length_exceeded"), "error"),
     "broken": (500, "it broke", "error"),
     "no JSON": (200, "{not json", "answer"),
     "other JSON": (200, "{}", "answer"),
@@ -123,12 +102,9 @@ FACTS = {"type": "object", "properties": {"facts": {"type": "array", "items": {"
 ALL_FACTS = {**FACTS, "required": ["facts"], "additionalProperties": False}
 
 
-def able_to(server: Server, **profile: bool) -> Model:
+def able_to(server: Server, *, json: bool = False) -> Model:
     provider = OpenAIProvider(base_url=server.url, api_key=KEY)
-    able = ModelProfile(
-        supports_json_schema_output=profile.get("schema", False),
-        supports_json_object_output=profile.get("json", False),
-    )
+    able = ModelProfile(supports_json_schema_output=False, supports_json_object_output=json)
     return resolve(OpenAIChatModel("served", provider=provider, profile=able))
 
 
@@ -151,30 +127,13 @@ def test_a_provider_is_told_the_schema_and_is_strict_where_it_can_be(
         assert prompt_of(request) == "x"
 
 
-def test_a_model_is_held_for_one_call_only(server: Server) -> None:
-    model = served_by(server)
-    complete(model, "x", schema=FACTS)
-    complete(model, "x")
-    assert ["response_format" in request for request in server.requests] == [True, False]
-
-
-def test_a_provider_that_knows_no_schemas_is_held_to_json(server: Server) -> None:
-    assert complete(able_to(server, json=True), "x", schema=FACTS) == "served"
-    assert server.requests == [
-        {
-            "model": "served",
-            "messages": [{"role": "user", "content": "x"}],
-            "stream": False,
-            "response_format": {"type": "json_object"},
-        }
-    ]
-
-
-def test_a_provider_that_can_be_held_to_nothing_is_asked_as_ever(server: Server) -> None:
+def test_a_provider_is_held_to_what_it_can_and_for_one_call_only(server: Server) -> None:
     several = resolve(FallbackModel(model_object(server, "a"), model_object(server, "b")))
-    for model in (able_to(server), several):
-        assert complete(model, "x", schema=FACTS) == "served"
-    assert ["response_format" in request for request in server.requests] == [False, False]
+    by_json = (able_to(server, json=True), {"type": "json_object"})
+    for model, held in (by_json, (able_to(server), None), (several, None)):
+        assert complete(model, "x", schema=FACTS) == complete(model, "x") == "served"
+        asked, after = server.requests[-2:]
+        assert (asked.get("response_format"), after.get("response_format")) == (held, None)
 
 
 @each("kind", CALLABLES)
@@ -185,10 +144,8 @@ def test_a_function_is_not_told_the_schema(kind: str) -> None:
 
 def test_a_schema_that_a_provider_refuses_is_a_failure_and_not_tried_without(server: Server) -> None:
     server.reply = lambda _: (400, refusal("invalid_request_error", f"response_format: {KEY}"))
-    with pytest.raises(ModelFailed) as caught:
+    with pytest.raises(ModelFailed):
         complete(served_by(server), "x", schema=FACTS)
-    assert caught.value.reason == "error"
-    assert KEY not in str(caught.value)
     assert len(server.requests) == 1
 
 
@@ -263,38 +220,10 @@ def test_a_model_object_tries_again_as_often_as_it_was_made_to(server: Server) -
     assert used.client.max_retries == before > 0
 
 
-def test_a_slow_answer_is_given_up(server: Server) -> None:
-    released = Event()
-
-    def reply(_: Body) -> tuple[int, str]:
-        released.wait(10)
-        return 200, completion("too late")
-
-    server.reply = reply
-    try:
-        with pytest.raises(ModelFailed, match="did not answer within") as caught:
-            asyncio.run(acomplete(served_by(server), "x", timeout=0.05))
-    finally:
-        released.set()
-    assert caught.value.reason == "timeout"
-
-
 def test_when_all_of_several_models_fail_the_first_decides(server: Server) -> None:
     server.reply = lambda _: (429, refusal("rate_limit_exceeded"))
     several = FallbackModel(model_object(server, "a"), model_object(server, "b"))
     assert failure(resolve(several)).reason == "quota"
-
-
-def test_what_a_reply_of_the_server_raises_is_raised_at_its_end() -> None:
-    def reply(_: Body) -> tuple[int, str]:
-        raise AssertionError("not this one")
-
-    def ask() -> None:
-        with Server(reply) as served:
-            failure(served_by(served))
-
-    with pytest.raises(AssertionError, match="not this one"):
-        ask()
 
 
 def test_a_function_that_hangs_is_left_to_its_thread_which_the_error_names() -> None:
@@ -324,19 +253,3 @@ def test_a_function_with_patience_has_the_context_of_who_waits_and_its_errors_ar
 
     with pytest.raises(KeyboardInterrupt):
         complete(resolve(interrupted), "x", 10)
-
-    def late(_: str) -> str:
-        raise TimeoutError
-
-    with pytest.raises(ModelFailed, match="TimeoutError") as raised:
-        complete(resolve(late), "x", 10)
-    assert "thread" not in str(raised.value)
-
-
-def test_what_a_function_gives_to_be_awaited_is_waited_for_as_long_too() -> None:
-    async def answer() -> str:
-        await asyncio.sleep(60)
-        return "too late"
-
-    with pytest.raises(ModelFailed, match=r"within 0\.05 s"):
-        complete(resolve(lambda _: answer()), "x", 0.05)
