@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from benchmarks import CHECKOUT, projection
+from benchmarks import CHECKOUT
 from benchmarks.clock import Cost, cost_of, middle
 from benchmarks.measurement import Bar, Measurement, at_least, at_most, measured
 from benchmarks.report import Table
@@ -26,10 +26,6 @@ from holdfast.safety import guard
 RELATIONS = ("new", "duplicate", "update", "unsure")
 LENGTH = 200  # characters of a message that the guard is timed on
 _DATA = CHECKOUT / "tests" / "data"
-_MERGES: dict[str, Callable[[str, str], str]] = {
-    "fitted": lambda old, new: relate(new, [old]).kind,
-    "projection": projection.relation,
-}
 _TYPOGRAPHIC = str.maketrans({"'": "’", "-": "–", "\n": " "})
 _LANGUAGES = """\
 Seit dem Umzug nach Zürich fährt Jörg täglich mit dem Fahrrad zur Arbeit; nur bei Schnee nimmt er die \
@@ -194,13 +190,11 @@ def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-def _share(
-    name: str, value: float | None, bar: Callable[[float], Bar], **beside: Any
-) -> Iterator[Measurement]:
+def _share(name: str, value: float | None, bar: Callable[[float], Bar]) -> Iterator[Measurement]:
     """Make a measurement of a share; of nothing there is none."""
     if value is not None:
         judged = bar(value)
-        yield Measurement(name, value, "%", bar=judged.text, ok=judged.ok, **beside)
+        yield Measurement(name, value, "%", bar=judged.text, ok=judged.ok)
 
 
 # The merge --------------------------------------------------------------------------------------------------
@@ -239,39 +233,33 @@ class Confusion:
             "wrong": {one: self.wrong(one) for one in RELATIONS},
         }
 
-    def rows(self, name: str) -> Iterator[tuple[str, ...]]:
+    def rows(self) -> Iterator[tuple[str, ...]]:
         """Write it as rows of a table, one for each label."""
         for label in RELATIONS:
             said = (str(self.counts[label, one]) for one in RELATIONS)
             shares = map(_shown, (self.precision(label), self.recall(label), self.wrong(label)))
-            yield (name, label, str(self.labelled(label)), *said, *shares)
+            yield (label, str(self.labelled(label)), *said, *shares)
 
 
 def judge_pairs(path: Path) -> Judged:
-    """Compare the pairs of a file as facts are compared and, beside it, by random projection."""
+    """Compare the pairs of a file as facts are compared."""
     rows = pairs(path)
-    by = {name: Confusion(rows, relation) for name, relation in _MERGES.items()}
+    said = Confusion(rows, lambda old, new: relate(new, [old]).kind)
     table = Table(
         f"Merge: {len(rows)} pairs of {path.name}; what was said of the pairs with each label",
-        ("by", "label", "pairs", *RELATIONS, "precision %", "recall %", "wrong, % of all"),
-        tuple(line for name, one in by.items() for line in one.rows(name)),
+        ("label", "pairs", *RELATIONS, "precision %", "recall %", "wrong, % of all"),
+        tuple(said.rows()),
     )
-    asked = tuple(_merge_shares(f"merge, {path.stem}", by["fitted"], by["projection"]))
-    numbers = {name: one.to_json() for name, one in by.items()}
-    return Judged({"file": str(path), "pairs": len(rows), **numbers}, asked, table)
+    asked = tuple(_merge_shares(f"merge, {path.stem}", said))
+    return Judged({"file": str(path), "pairs": len(rows), "fitted": said.to_json()}, asked, table)
 
 
-def _merge_shares(title: str, ours: Confusion, other: Confusion) -> Iterator[Measurement]:
-    def beside(value: float | None) -> dict[str, object]:
-        return {"against": "projection", "against_value": value}
-
+def _merge_shares(title: str, said: Confusion) -> Iterator[Measurement]:
     for name, relation in (("wrong supersede", "update"), ("wrong duplicate", "duplicate")):
-        value, theirs = ours.wrong(relation), other.wrong(relation)
-        yield from _share(f"{title}: {name}", value, partial(at_most, limit=1, unit="%"), **beside(theirs))
+        yield from _share(f"{title}: {name}", said.wrong(relation), partial(at_most, limit=1, unit="%"))
     for relation, least in (("duplicate", 80), ("update", 70)):
-        value, theirs = ours.recall(relation), other.recall(relation)
         name = f"{title}: {relation}s found"
-        yield from _share(name, value, partial(at_least, limit=least, unit="%"), **beside(theirs))
+        yield from _share(name, said.recall(relation), partial(at_least, limit=least, unit="%"))
 
 
 # The guard --------------------------------------------------------------------------------------------------

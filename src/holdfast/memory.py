@@ -13,7 +13,6 @@ from holdfast.runtime import (
     Runtime,
     check_policy,
     check_settings,
-    check_zone,
     checked_clock,
     embedder_of,
     guard_model,
@@ -22,6 +21,7 @@ from holdfast.safety.guard import check_name_is_open
 from holdfast.store.connect import open_database
 from holdfast.store.database import Durability
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
+from holdfast.text.zones import check_zone
 from holdfast.types import Scope, check_flag, check_key
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, InvalidInput, shown
@@ -298,43 +297,6 @@ def checked_clock(clock: Callable[[], datetime], zone: tzinfo) -> Callable[[], d
     if not callable(clock):
         raise InvalidInput(f"`clock` is {shown(clock)}.", "Pass a function that returns a datetime.")
     return now
-
-
-def check_zone(zone: str | tzinfo | None) -> tzinfo:
-    """Return a zone by its name, such as "Europe/Berlin"; for None that of the machine.
-
-    Raises:
-        InvalidInput: there is none of that name, or it is of another type.
-
-    """
-    if isinstance(zone, tzinfo):
-        return zone
-    if zone is not None and not isinstance(zone, str):
-        raise InvalidInput(f"`zone` is {shown(zone)}.", 'Pass a name such as "Europe/Berlin", or a tzinfo.')
-    name = _zone_of_machine() if zone is None else zone
-    if name in ("", "UTC", "Etc/UTC"):
-        return UTC
-    # Slow to import, and most servers have UTC.
-    from zoneinfo import ZoneInfo
-
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:  # a name that is unknown, or no name
-        if zone is None:
-            return datetime.now().astimezone().tzinfo or UTC
-        raise InvalidInput(
-            f"There is no zone {shown(zone)}.", 'Pass a name such as "Europe/Berlin".'
-        ) from error
-
-
-def _zone_of_machine() -> str:
-    """Return the name of the zone of this machine, "" if it says none."""
-    if name := os.environ.get("TZ"):
-        return name.lstrip(":")
-    try:
-        return str(Path("/etc/localtime").readlink()).rpartition("zoneinfo/")[2]
-    except OSError:
-        return ""
 
 
 def check_settings(learning: Learning | None) -> None:

@@ -115,7 +115,7 @@ def test_confusion_is_counted_by_hand() -> None:
     assert [found.precision(one) for one in ("update", "duplicate", "unsure")] == [33.33, 100.0, 0.0]
     assert [found.recall(one) for one in ("update", "duplicate", "unsure")] == [50.0, 66.67, None]
     assert [found.wrong(one) for one in ("update", "duplicate", "unsure")] == [20.0, 0.0, 10.0]
-    assert next(found.rows("fitted")) == ("fitted", "new", "5", "3", "0", "1", "1", "75.0", "60.0", "10.0")
+    assert next(found.rows()) == ("new", "5", "3", "0", "1", "1", "75.0", "60.0", "10.0")
 
 
 # What is worth keeping

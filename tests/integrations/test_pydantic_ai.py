@@ -138,7 +138,11 @@ def test_the_framework_keeps_its_own_history(chat: Chat) -> None:
 def long_weather(chat: Chat, watched: Watched, times: int, budget: int) -> Agent[Any, str]:
     """Make an agent whose tool answers at length."""
     agent = Agent(watched.model, capabilities=[Remembering(chat, budget=budget, recall=False)])
-    agent.tool_plain(name="weather")(lambda city: f"sun in {city} " * times)
+
+    @agent.tool_plain
+    def weather(city: str) -> str:
+        return f"sun in {city} " * times
+
     return agent
 
 

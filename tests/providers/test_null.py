@@ -185,8 +185,8 @@ def test_a_record_says_what_it_would_have_been() -> None:
     assert (record.tags, record.until, record.by) == (("sport",), until, "user")
     assert (record.chat, record.messages, record.agent) == ("a", (3, 3), "coach")
     assert memory.retract("rec_1").retracted
-    several = memory.remember(["a", {"text": "b", "kind": "lesson"}], "finding")
-    assert [(one.kind, one.text) for one in several] == [("finding", "a"), ("lesson", "b")]
+    several = memory.remember(["a", "b"], "finding")
+    assert [(one.kind, one.text) for one in several] == [("finding", "a"), ("finding", "b")]
     note = memory.chat("a").run("r").remember("Step two")
     assert (note.kind, note.target, note.run, note.chat) == ("note", "run", "r", "a")
     with acting_as(user="bob", agent="coach", chat="b", source="user"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
@@ -187,7 +187,6 @@ def _words(query: str) -> tuple[Word, ...]:
     variants: dict[str, list[str]] = {}
     every = analyze.tokens(query)
     tokens = [(token, analyze.weigh(token)) for token in every]
-    others = _forms(every)
     foreign = foreign_stop_words((word for _, words in tokens for word, _ in words), analyze.STOP_WORDS)
     for token, words in tokens:
         for word, weight in words:
@@ -208,22 +207,24 @@ def _words(query: str) -> tuple[Word, ...]:
     for number in analyze.joined_numbers(query):
         counts[number], written[number] = _SPELLED_OUT, number
     terms = counts or stops or symbols
+    forms_of = _forms(every)
     return tuple(
         Word(
             analyze.hash_term(term),
-            written[term],
+            word := written[term],
             float(count),
             (
-                *(
-                    (analyze.hash_term(other), other)
-                    for other in (*variants.get(term, ()), *related(term))
-                    if other not in terms
-                ),
-                *((form, written[term]) for form in others.get(written[term], ())),
+                *_others((*variants.get(term, ()), *related(term)), terms),
+                *((form, word) for form in forms_of.get(word, ())),
             ),
         )
         for term, count in terms.items()
     )
+
+
+def _others(terms: Iterable[str], known: Container[str]) -> Iterator[tuple[int, str]]:
+    """Yield terms that count as one of a query, with their hashes, but for those that it has itself."""
+    return ((analyze.hash_term(term), term) for term in terms if term not in known)
 
 
 def _forms(tokens: list[str]) -> dict[str, list[int]]:
