@@ -12,7 +12,7 @@ from holdfast.text.analyze import split as words_of
 from holdfast.text.prose import split
 from holdfast.text.sentences import sentences, without_filler
 
-_QUESTION = re.compile(r"[?？؟;;՞⁇]+[\s\"'”’»」』)）*_~]*$|[吗嗎呢][。!！]?$|か[。!！]?$")
+_QUESTION = re.compile(r"[?？؟\u037e՞⁇]+[\s\"'”’»」』)）*_~]*$|[吗嗎呢][。!！]?$|か[。!！]?$")
 # A request to be told something, and a question without its mark.
 _TELL_ME = re.compile(
     r"(?:please |kindly |can you |could you |just |now |so |and |then )*(?:(?:tell|remind|show) me\b|"
@@ -35,7 +35,7 @@ _COURTESY = frozenset(
 # Lines of a block that may be pasted, the marks of code and logs, and how rare they are in prose.
 _FEWEST, _ONE_MARK_IN = 3, 9
 _MARKS = re.compile(r"[0-9_/\\{}()\[\]<>=|:;#*@$%^~+-]")
-_SENTENCE = re.compile(r"[^\W\d_].*(?:\s\S+){2}.*[.?!？。！]\W*$")
+_WORDS = 4  # of a line among them that is a sentence
 # What a text of several parts has: an end before its end.
 _SEVERAL = re.compile(r"[.!?…:;–—。！？\n]\s*\S|`")
 # What leads to a question in the same sentence: "Quick question for you: where …?"
@@ -62,7 +62,7 @@ def split_request(text: str) -> Request:
     >>> split_request("Hi, how are you? The weather is awful. Where does Anna live?")[:2]
     ('Where does Anna live?', 'Hi, how are you? The weather is awful.')
     """
-    if not _SEVERAL.search(text):
+    if not _SEVERAL.search(text.strip()):
         return Request()
     said, pasted = _apart(text)
     every = sentences(said)
@@ -91,10 +91,15 @@ def _apart(text: str) -> tuple[str, list[str]]:
     for block in said.split("\n\n"):
         lines = block.split("\n")
         if len(lines) >= _FEWEST and 2 * sum(map(_is_by_program, lines)) >= len(lines):
-            pasted += (line for line in lines if _is_by_program(line) or not _SENTENCE.match(line))
-            lines = [line for line in lines if not _is_by_program(line) and _SENTENCE.match(line)]
+            pasted += (line for line in lines if not _is_sentence(line))
+            lines = list(filter(_is_sentence, lines))
         written += (*lines, "")
     return "\n".join(written), pasted
+
+
+def _is_sentence(line: str) -> bool:
+    ends = line.rstrip("\"'”’)]* ").endswith((*".?!？。！",))
+    return ends and line[:1].isalpha() and len(line.split()) >= _WORDS and not _is_by_program(line)
 
 
 def _is_by_program(line: str) -> bool:
