@@ -7,6 +7,7 @@ import doctest
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ from holdfast.providers.null import (
 from holdfast.providers.tracing import traced
 from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
+from holdfast.testing.minimal import MinimalChat, MinimalProvider
 from holdfast.tools.presets.observations import recall_fil, remember_fil
 from programs import run
 from tables import each
@@ -89,6 +91,48 @@ def test_every_public_name_is_there_with_the_same_parameters(real: type, null: t
     assert other.__doc__
     if not isinstance(one, property):
         assert inspect.signature(other) == inspect.signature(one)
+
+
+HANDLES: Mapping[type, Callable[[Memory], object]] = {
+    Memory: lambda memory: memory,
+    Chat: lambda memory: memory.chat("a"),
+    View: lambda memory: memory.at(0),
+    Run: lambda memory: memory.chat("a").run("r"),
+    Learner: lambda memory: memory.learning,
+    Quarantine: lambda memory: memory.quarantine,
+    Grants: lambda memory: memory.grants,
+    Scratchpad: lambda memory: memory.scratchpad,
+}
+GIVEN: Mapping[str, object] = {"version": 1, "helpful": True, "llm": str, "observer": print}
+
+
+@each(("real", "null", "name"), twins())
+def test_what_the_real_one_takes_is_taken_in_every_way(real: type, null: type, name: str) -> None:
+    if isinstance(inspect.getattr_static(null, name), property):
+        return
+    call = getattr(HANDLES[real](NullMemory(user="ada")), name)
+    takes = inspect.signature(call).parameters.values()
+    needed = [one for one in takes if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+    named = {one.name: GIVEN.get(one.name, "user") for one in needed}
+    by_place = [named[one.name] for one in needed if one.kind is one.POSITIONAL_OR_KEYWORD]
+    others = {one.name: named[one.name] for one in needed if one.kind is one.KEYWORD_ONLY}
+    with suppress(InvalidInput, KeyError):
+        call(**named)
+    with suppress(InvalidInput, KeyError):
+        call(*by_place, **others)
+    for missing in named:
+        with pytest.raises(TypeError):
+            call(**{key: value for key, value in named.items() if key != missing})
+    if not any(one.kind is one.VAR_KEYWORD for one in takes):
+        with pytest.raises(TypeError):
+            call(**named, nothing_of_this_name=1)
+
+
+def test_the_smallest_provider_takes_what_it_takes_as_a_memory_does() -> None:
+    for small, real in ((MinimalProvider, Memory), (MinimalChat, Chat)):
+        for name in (name for name in public(small) if callable(getattr(small, name))):
+            one, other = (inspect.signature(getattr(kind, name)).parameters for kind in (small, real))
+            assert {key: own.kind for key, own in one.items()} == {key: other[key].kind for key in one}
 
 
 @each(("real", "null"), PAIRS)
