@@ -222,6 +222,7 @@ def test_a_folder_that_cannot_be_written(cli: Cli, public: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "cannot be opened for writing" in done.stderr
     assert "Traceback" not in done.stderr
+    assert "read_only" not in done.stderr
     assert list(locked.iterdir()) == []
 
 
@@ -237,6 +238,7 @@ def test_a_database_that_cannot_be_written_is_read(cli: Cli, public: Path) -> No
     refused = as_nobody("chats", "rename", "monday", "Tuesday", "--db", public / "m.db")
     assert refused.returncode == 1
     assert "read only" in refused.stderr
+    assert "read_only" not in refused.stderr
     assert [path.name for path in public.iterdir()] == ["m.db"]
 
 

@@ -202,12 +202,15 @@ def test_one_is_not_several(ada: Cli) -> None:
     assert not re.search(r"\b1 \w+s\b", done.stderr.replace("1 is", ""))
 
 
-PYTHON = re.compile(r"\w\([^)]*\)|\bmemory\.(?!db)\w|\w=(?:[\s,.;'…]|$)")
+PYTHON = re.compile(
+    r"\w\([^)]*\)|\bmemory\.(?!db)\w|\w=(?:[\s,.;'…]|True|False|None|$)|\bTrue\b|`read_only`|`verify`"
+)
 # Raised where a program passes what no command passes.
 OF_PROGRAMS = (
     "Pass role= and content=", "Pass a policy of holdfast", "Use a handle that names no user",
     'Pass {"": Limit', "Make one with os",
     "Pass one of chat=", "Set HOME", "RingBuffer(", "View(",
+    "Pass True or False.", "Pass a function from one text to True",
 )  # fmt: skip
 
 
@@ -221,6 +224,42 @@ def told_by_errors() -> Iterator[str]:
                     for text in ast.walk(call):
                         if isinstance(text, ast.Constant) and isinstance(text.value, str):
                             yield text.value
+
+
+# Texts that errors take from a table or a variable, and reasons and findings that are no errors.
+@each(
+    ("told", "shown"),
+    [
+        ("…to the file, or pass read_only=True.", "…to the file."),
+        (
+            "Open it without `read_only`, as a user who may write to it.",
+            "Run it as a user who may write to it.",
+        ),
+        ("Open it once without `read_only`, as a user.", "Run it once as a user."),
+        ("or `verify(repair=True)`", "or `holdfast verify --repair`"),
+        ("Run `verify`, and restore a backup.", "Run `holdfast verify`, and restore a backup."),
+        ("Pass a number that `changes` shows.", "Pass a number that `holdfast changes` shows."),
+        ("`until` is x, which is not after `since`, y.", "--until is x, which is not after --since, y."),
+        ("; or rewrite=True.", "; or --rewrite."),
+        ("`rewrite=True` does", "`--rewrite` does"),
+        ("Pass True or False.", "Write true or false."),
+        (
+            "not huge, True, False, None, and lists and dicts of them",
+            "not huge, true, false, null, and lists and objects of them",
+        ),
+        (
+            "`changes(id=…)` or `records(kind='fact')`",
+            "`holdfast changes --id …` or `holdfast records --kind fact`",
+        ),
+    ],
+)
+def test_what_a_program_would_do_is_said_as_what_a_command_does(told: str, shown: str) -> None:
+    assert in_options(told) == shown
+
+
+def test_a_filter_that_is_wrong_is_explained_in_json(ada: Cli) -> None:
+    said = usage(ada.complaint("records", "--where", '{"a": {"$exists": 1}}', code=2))
+    assert "true or false" in said
 
 
 @pytest.mark.slow
