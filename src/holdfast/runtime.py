@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
@@ -268,14 +269,14 @@ class Runtime:
         Workers end after the part of a job that they are at. One that takes longer than that loses its job,
         which is given back.
         """
-        left = self.workers.stop()
         try:
-            for held in left:
-                finish(self.database, held, "open", now=self.now(), due=self.now(), counted=False)
+            # Another call of this may have closed the database, and given them back.
+            with suppress(Closed):
+                for held in self.workers.stop():
+                    finish(self.database, held, "open", now=self.now(), due=self.now(), counted=False)
         finally:
             with self.lock:
-                executor, self._executor, self._search = self._executor, None, None
-                self._closed = True
+                executor, self._executor, self._search, self._closed = self._executor, None, None, True
             if executor is not None:
                 executor.shutdown()
             self.database.close()

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from holdfast import Memory
 from holdfast_cli.commands import app
+from holdfast_cli.commands.render.wording import in_options
 from tables import each
 
 ONLY = "Of user 'ada', the only one here.\n"
@@ -314,3 +315,39 @@ def test_no_word_of_any_help_breaks_at_70_columns(cli: Cli, words: tuple[str, ..
 def test_no_word_of_an_error_breaks_at_70_columns(narrow: Cli) -> None:
     for words in (("chats", "--db", str(narrow.folder / "none.db")), ("show", f"{LONG}{LONG}")):
         assert not broken(narrow, words)
+
+
+# Texts that errors take from a table or a variable, and reasons and findings that are no errors.
+@each(
+    ("told", "shown"),
+    [
+        ("…to the file, or pass read_only=True.", "…to the file."),
+        (
+            "Open it without `read_only`, as a user who may write to it.",
+            "Run it as a user who may write to it.",
+        ),
+        ("Open it once without `read_only`, as a user.", "Run it once as a user."),
+        ("or `verify(repair=True)`", "or `holdfast verify --repair`"),
+        ("Run `verify`, and restore a backup.", "Run `holdfast verify`, and restore a backup."),
+        ("Pass a number that `changes` shows.", "Pass a number that `holdfast changes` shows."),
+        ("`until` is x, which is not after `since`, y.", "--until is x, which is not after --since, y."),
+        ("; or rewrite=True.", "; or --rewrite."),
+        ("`rewrite=True` does", "`--rewrite` does"),
+        ("Pass True or False.", "Write true or false."),
+        (
+            "not huge, True, False, None, and lists and dicts of them",
+            "not huge, true, false, null, and lists and objects of them",
+        ),
+        (
+            "`changes(id=…)` or `records(kind='fact')`",
+            "`holdfast changes --id …` or `holdfast records --kind fact`",
+        ),
+    ],
+)
+def test_what_a_program_would_do_is_said_as_what_a_command_does(told: str, shown: str) -> None:
+    assert in_options(told) == shown
+
+
+def test_a_filter_that_is_wrong_is_explained_in_json(ada: Cli) -> None:
+    said = usage(ada.complaint("records", "--where", '{"a": {"$exists": 1}}', code=2))
+    assert "true or false" in said

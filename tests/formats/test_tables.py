@@ -84,6 +84,20 @@ def test_rows_become_records_that_follow_their_id(memory: Memory, tmp_path: Path
     assert [(one.id, one.text) for one in memory.records()] == [(tea.id, "Drinks coffee")]
 
 
+def test_rows_of_one_source_or_id_that_say_different_things_are_all_stored(
+    memory: Memory, tmp_path: Path
+) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text("no,what,from\n1,Drinks tea,crm\n2,Has a dog,crm\n2,Has a dog,crm\n")
+    for name, column in (("source", "from"), ("id", "no")):
+        columns = {"text": "what", name: column}
+        assert import_tables(memory.scoped(user=name), path, columns).records == 2
+        again = import_tables(memory.scoped(user=name), path, columns)
+        assert (again.records, again.records_present) == (0, 2)
+    path.write_text("no,what\n1,Drinks tea\n1,Has a cat\n")
+    assert import_tables(memory.scoped(user="id"), path, {"text": "what", "id": "no"}).records == 1
+
+
 def test_objects_of_jsonl(quick: Memory, tmp_path: Path) -> None:
     rows: list[object] = [
         {"message": {"text": "hi"}, "t": 1767323045.5, "who": "human", "x": [1], "n": ""},

@@ -391,6 +391,7 @@ def test_closing_does_not_wait_for_ever_and_gives_the_job_back(
         working = pool.submit(lambda: memory.learning.work(llm=thinking))
         assert thinks.wait(WAIT)
         memory.close()
+        memory.close()  # while the job is still held
         again = opener(policy(kind))
         assert {(job.status, job.attempts) for job in again.learning.jobs()} == {("open", 0)}
         may_go_on.set()

@@ -8,18 +8,20 @@ import doctest
 import inspect
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import holdfast
-from holdfast import InvalidInput, Memory, Message, acting_as
+from holdfast import Chat, InvalidInput, Memory, Message, acting_as
 from holdfast.contract import CAPABILITIES, capabilities
 from holdfast.prompt.window import LastN, TokenBudget
 from holdfast.providers import null
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import traced
+from holdfast.testing.minimal import MinimalChat, MinimalProvider
 from programs import run
 from tables import each
 
@@ -102,6 +104,24 @@ def test_each_method_gives_what_that_of_an_empty_memory_would() -> None:
         else:
             assert isinstance(found, vars(builtins).get(kind) or getattr(holdfast, kind)), name
             assert not (isinstance(found, list | str | int) and found), name
+
+
+def test_each_method_takes_by_name_what_that_of_a_memory_takes() -> None:
+    for handle, name, takes in methods():
+        needed = [one for one in takes.parameters.values() if one.default is one.empty][1:]
+        named = {one.name: GIVEN.get(one.name, "user") for one in needed if one.kind is not one.VAR_KEYWORD}
+        with suppress(InvalidInput, KeyError):
+            getattr(handle, name)(**named)
+        for missing in named:
+            with pytest.raises(TypeError):
+                getattr(handle, name)(**{key: value for key, value in named.items() if key != missing})
+
+
+def test_the_smallest_provider_takes_what_it_takes_as_a_memory_does() -> None:
+    for small, real in ((MinimalProvider, Memory), (MinimalChat, Chat)):
+        for name in (name for name in public(small) if callable(getattr(small, name))):
+            one, other = (inspect.signature(getattr(kind, name)).parameters for kind in (small, real))
+            assert {key: own.kind for key, own in one.items()} == {key: other[key].kind for key in one}
 
 
 @each(

@@ -47,6 +47,62 @@ def test_a_closed_memory_says_so(location: str, file: Path) -> None:
     assert [path.name for path in file.parent.glob("memory.db*")] == ["memory.db"]
 
 
+CLOSED_UNDER_ITS_THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from holdfast import Closed, Memory
+
+for turn in range(int(sys.argv[2])):
+    memory = Memory(sys.argv[1], user="ada")
+    read, new = memory.chat(f"read {turn}"), memory.chat(f"new {turn}")
+    read.append([{"role": "user", "content": f"message {n}"} for n in range(200)])
+    started = Barrier(8)
+
+    def until_closed(call):
+        started.wait()
+        try:
+            while True:
+                assert call()
+        except Closed:
+            pass
+
+    def close():
+        started.wait()
+        # In some turns at once, while the threads open their connections, in others when all are busy.
+        try:
+            while turn % 3 and new.stats().messages < 4:
+                pass
+        except Closed:
+            pass  # by the other one
+        with memory:
+            pass
+
+    history = lambda: len(read.history()) == 200
+    prompt = lambda: read.prompt(9_000, "Which message?").messages
+    append = lambda: new.append([{"role": "user", "content": text} for text in ("one", "two")])
+    with ThreadPoolExecutor(8) as pool:
+        calls = (history, history, prompt, append, append, append)
+        ends = [*(pool.submit(until_closed, call) for call in calls), pool.submit(close), pool.submit(close)]
+        for end in ends:
+            end.result()
+        if Path(sys.argv[1]).is_file():
+            # No connection is left, though the threads still live: the last one takes its log along.
+            assert [path.name for path in Path(sys.argv[1]).parent.iterdir()] == ["memory.db"]
+    if sys.argv[1] != ":memory:":
+        with Memory(sys.argv[1], user="ada") as again:
+            stored = [message.content for message in again.chat(f"new {turn}").history()]
+            assert stored == ["one", "two"] * (len(stored) // 2)
+            assert again.verify().ok
+"""
+
+
+def test_a_memory_closed_under_its_threads_ends_each_call_well(location: str) -> None:
+    # In a program of its own: what closes a connection that is in use crashes the interpreter.
+    assert run(CLOSED_UNDER_ITS_THREADS, location, 4 if "://" in location else 15) == ""
+
+
 @pytest.mark.slow
 def test_a_program_that_does_not_close_its_memory_ends_in_silence(shared_location: str) -> None:
     script = """

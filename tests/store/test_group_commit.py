@@ -156,7 +156,7 @@ def test_an_error_that_ends_the_transaction_fails_all_and_stores_nothing(
     memory: Memory, file: Path, error: BaseException
 ) -> None:
     def failing(tx: Any) -> None:
-        tx.run("ROLLBACK")
+        tx.all("ROLLBACK")
         raise error
 
     def fail() -> None:

@@ -270,7 +270,7 @@ class Database(ABC):
                 check_number("The database", version)
             if self.read_only:
                 what = f"The database has schema version {version}, which is read as version {NEWEST} only."
-                raise Unavailable(what, "Open it once without `read_only`, which migrates it.")
+                raise Unavailable(what, "Open it once without `read_only`, as who may write, to migrate it.")
             # A new database takes all numbers at once.
             numbers = range(version + 1, version + 2) if version else range(FIRST, NEWEST + 1)
             with self.writing() as tx:

@@ -26,9 +26,6 @@ class Transaction(Connection, Protocol):
     def in_transaction(self) -> bool:
         """Whether it is open; an error of the disk may have ended it."""
 
-    def run(self, sql: str) -> None:
-        """Run a statement that gives no rows and takes no values."""
-
 
 class _Caller(Generic[T]):
     """A call that waits until its work is stored, or until it is its turn to lead."""
@@ -45,7 +42,7 @@ class _Caller(Generic[T]):
 
     def join(self, tx: Transaction) -> None:
         """Do the work in a savepoint; a failure is undone, and its error goes to this caller only."""
-        tx.run("SAVEPOINT caller")
+        tx.all("SAVEPOINT caller")
         try:
             self.result = self.work(tx)
         except Exception as error:
@@ -53,8 +50,8 @@ class _Caller(Generic[T]):
                 # Nobody's work is left.
                 raise
             self.error = error
-            tx.run("ROLLBACK TO caller")
-        tx.run("RELEASE caller")
+            tx.all("ROLLBACK TO caller")
+        tx.all("RELEASE caller")
 
     def settle(self, failure: BaseException | None) -> None:
         """Let the caller go on, with the error of the whole transaction, if any."""

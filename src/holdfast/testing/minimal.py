@@ -26,7 +26,7 @@ class MinimalProvider:
         self._logs: dict[str, list[Message]] = {}
         self._lock = Lock()
 
-    def chat(self, id: str, /) -> MinimalChat:
+    def chat(self, id: str) -> MinimalChat:
         """Open a chat, which exists from its first message on."""
         return MinimalChat(id, self._logs, self._lock)
 

@@ -102,8 +102,7 @@ def review(
     with options.open() as memory:
         title = the_chat(options, memory, chat).title
         text = memory.chat(chat).review(since, limit=limit, budget=budget)
-    screen = options.answer({"chat": chat, "title": title, "text": text})
-    screen.say(text or "No messages in that time.")
+    options.answer({"chat": chat, "title": title, "text": text}).say(text or "No messages in that time.")
 
 
 def rename(options: Options, *, chat: ChatId, title: list[str]) -> None:

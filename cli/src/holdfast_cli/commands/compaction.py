@@ -53,8 +53,7 @@ def compact(
     head(screen, info)
     _show_account(screen, result, budget, llm)
     if not full and result.tokens_after >= target:
-        what = "Compact it all the same" if result.noop else "Go on"
-        screen.say(f"→ {what}: {options.again(full=True)}")
+        screen.say(f"→ {'Compact it all the same' if result.noop else 'Go on'}: {options.again(full=True)}")
     if not result.noop:
         screen.say((f"\nAll of them as a tree: {_line(options, 'tree', chat)}", "dim"))
 

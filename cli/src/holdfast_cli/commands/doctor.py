@@ -12,6 +12,7 @@ from holdfast.errors import HoldfastError
 from holdfast.port.safekeeping import FileState, file_state
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Screen, count, plain
+from holdfast_cli.commands.render.wording import in_options
 from holdfast_cli.hooks import journal, pause
 from holdfast_cli.hooks.clients import NAMES
 from holdfast_cli.hooks.doctor import Evidences, HealthReport, examine
@@ -77,7 +78,7 @@ def _database(options: Options) -> FileState | str:
         with options.open() as memory:
             memory.grants.users()
     except HoldfastError as error:
-        return error.what
+        return in_options(error.what)
     return ""
 
 

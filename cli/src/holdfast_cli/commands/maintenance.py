@@ -8,6 +8,7 @@ import typer
 from holdfast_cli.commands.lookup import the_chat
 from holdfast_cli.commands.options import Options, Output
 from holdfast_cli.commands.render.screen import Screen, count, plain, size, tally, when
+from holdfast_cli.commands.render.wording import in_options
 
 
 def stats(options: Options, *, chat: str | None = None) -> None:
@@ -77,8 +78,7 @@ def verify(options: Options, *, repair: bool = False) -> None:
         screen.say(f"Built the search index again{options.whose()}.")
     screen.say(f"Checked{options.whose()}: {tally(report.checked) or 'nothing, since nothing is stored'}.")
     if report.unproven:
-        rows = count(report.unproven, "row")
-        screen.say(f"{rows} unproven: written with another key, or without one.")
+        screen.say(f"{count(report.unproven, 'row')} unproven: written with another key, or without one.")
     _list_problems(screen, report.problems)
     if report.ok:
         screen.say(("No problems.", "bold green"))
@@ -93,7 +93,7 @@ def verify(options: Options, *, repair: bool = False) -> None:
 
 def _list_problems(screen: Screen, problems: Iterable[str]) -> None:
     for problem in problems:
-        screen.say(("✗ ", "bold red"), problem)
+        screen.say(("✗ ", "bold red"), in_options(problem))
 
 
 def backup(options: Options, *, path: Path) -> None:

@@ -74,8 +74,7 @@ def _show(
         first, last = messages[0].seq, messages[-1].seq
         earlier = f" Earlier: --before {quote(write_reference(info.id, first))}." if first > 1 else ""
         later = f" Later: --after {quote(write_reference(info.id, last))}." if last < total else ""
-        span = write_reference(info.id, first, last)
-        screen.say((f"Messages {span} of {total:,}.{earlier}{later}", "dim"))
+        screen.say((f"Messages {write_reference(info.id, first, last)} of {total:,}.{earlier}{later}", "dim"))
 
 
 def window(

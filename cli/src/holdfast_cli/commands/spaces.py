@@ -80,8 +80,7 @@ def add(options: Options, *, space: str, grantee: str, rights: Rights = "read") 
     """
     with options.open() as memory:
         grant = memory.grants.add(space, to=grantee, rights=rights, by="user")
-    screen = options.answer({"grant": plain(grant)})
-    screen.say(f"{grant.to} may {grant.rights} {grant.space}.")
+    options.answer({"grant": plain(grant)}).say(f"{grant.to} may {grant.rights} {grant.space}.")
 
 
 def revoke(options: Options, *, space: str, grantee: str) -> None:

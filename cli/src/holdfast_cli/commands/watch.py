@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.outcomes import interruptible, repeat, say_line
 from holdfast_cli.commands.render.screen import Screen, count, plain
+from holdfast_cli.commands.render.wording import in_options
 
 if TYPE_CHECKING:
     from holdfast_cli.formats.watching import Seen
@@ -58,4 +59,4 @@ def _line(file: "Seen") -> str:
         added = " and ".join(count(number, what) for what, number in kinds.items() if number)
         parts.append(f"{added} ({formats})")
     parts += [f"{skip.count:,} × {skip.reason}" for skip in report.skipped if skip.problem or 0 in skip.lines]
-    return f"{file.path}: {'; '.join([*parts, *filter(None, [file.problem])])}"
+    return f"{file.path}: {'; '.join([*parts, *filter(None, [in_options(file.problem)])])}"

@@ -10,6 +10,7 @@ import typer
 
 from holdfast.errors import InvalidInput
 from holdfast.types.where import check_where
+from holdfast_cli.commands.render.wording import in_options
 
 _OPERATORS = {
     ">=": "$gte",
@@ -75,7 +76,7 @@ def read_where(text: str) -> MetaFilter:
     try:
         check_where(where)
     except InvalidInput as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(in_options(str(error))) from error
     return MetaFilter(where)
 
 

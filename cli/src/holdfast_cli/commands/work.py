@@ -189,7 +189,7 @@ def look(turns: Callable[[], Iterable[WorkResult]], show: Callable[[WorkResult],
             show(result)
             sys.stdout.flush()  # whoever reads it from a pipe is to see it now
     except Unavailable as error:
-        complain(error.what, f"{in_options(error.todo)} It is tried again in {every:,} s.")
+        complain(in_options(error.what), f"{in_options(error.todo)} It is tried again in {every:,} s.")
 
 
 def _clauses(backlog: Mapping[tuple[str, str], Sequence[Job]], of_all: int) -> Iterator[str]:

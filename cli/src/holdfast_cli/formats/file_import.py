@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from holdfast import Chat, Memory
@@ -13,7 +13,7 @@ from holdfast.port.texts import clean
 from holdfast.types import Message, ToolCall
 from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip
 from holdfast_cli.formats.import_report import Skipped, Skips, unreadable
-from holdfast_cli.formats.json_values import hook_id
+from holdfast_cli.formats.json_values import hash_of, hook_id
 from holdfast_cli.formats.message_order import in_order
 from holdfast_cli.formats.private_tags import PRIVATE
 from holdfast_cli.formats.record_import import store_records
@@ -56,7 +56,7 @@ class FileImport:
     records_added: int = 0
     _told: Counter[tuple[str, str]] = field(default_factory=Counter)
     _chats: set[str] = field(default_factory=set)
-    _sources: set[str] = field(default_factory=set)
+    _sources: dict[str, str] = field(default_factory=dict)
     _stored: int = 0
     _records: int = 0
     _skips: Skips = field(default_factory=Skips)
@@ -123,10 +123,14 @@ class FileImport:
             return Skip(item.line, f"of the user {clean(owner.user)[:80]!r}: import it with that --user")
         if isinstance(item, ImportedMessage):
             return item
-        if item.source in self._sources:
+        source, told = item.source, hash_of(item.record["text"], 8)
+        if self._sources.get(source, told) != told:
+            # Another thing of the same name, such as a second block of one label.
+            source = f"{source}#{told}"
+        if source in self._sources:
             return Skip(item.line, _TWICE)
-        self._sources.add(item.source)
-        return item
+        self._sources[source] = told
+        return replace(item, record={**item.record, "source": source})
 
     def _call(self, chat: str, call: str) -> ToolCall | None:
         """Return a call that was imported before."""

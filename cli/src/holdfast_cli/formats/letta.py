@@ -80,8 +80,7 @@ def _name(agent: Json) -> str:
 
 def _skips(value: Json) -> Iterator[Skip]:
     for key, reason in _LEFT_OUT.items():
-        items = value.get(key)
-        yield from (Skip(0, reason) for _ in (items if isinstance(items, list | dict) else ()))
+        yield from (Skip(0, reason) for _ in (*list_of(value.get(key)), *dict_of(value.get(key))))
 
 
 def _blocks(blocks: list[tuple[str, Json]]) -> Iterator[Item]:
@@ -91,12 +90,10 @@ def _blocks(blocks: list[tuple[str, Json]]) -> Iterator[Item]:
         if not text.strip():
             yield Skip(place, "an empty memory block")
             continue
-        kind = _ONE_PER_AGENT.get(label, "fact")
-        kind = "fact" if (agent, label) in labels else kind
+        kind = "fact" if (agent, label) in labels else _ONE_PER_AGENT.get(label, "fact")
         labels.add((agent, label))
         record: NewRecord = {"text": text, "kind": kind, "source": f"letta:{agent}/{label}"}
         if kind == "fact":
-            record["source"] += "" if text_of(block.get("label")) else f"/{place}"
             record |= {"category": label, "target": "user" if _ABOUT_USER.search(label) else "env"}
         if description := text_of(block.get("description")).strip():
             record["meta"] = {"label": label, "description": description}

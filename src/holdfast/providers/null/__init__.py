@@ -60,25 +60,18 @@ def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
     if name in _VALUES:
         return _VALUES[name]()
     result = getattr(holdfast, name)
-    return result(
-        **{
-            field.name: _as_field(field.name, given[field.name])
-            if field.name in given
-            else _empty_value(str(field.type), {})
-            for field in fields(result)
-            if field.name in given or (field.default is MISSING and field.default_factory is MISSING)
-        }
-    )
+    own = {it.name: _as_field(it.name, given[it.name]) for it in fields(result) if it.name in given}
+    needed = (it for it in fields(result) if it.default is MISSING and it.default_factory is MISSING)
+    return result(**own, **{it.name: _empty_value(str(it.type), {}) for it in needed if it.name not in own})
 
 
 def _as_field(name: str, value: Any) -> object:
     """Return an argument as the field of the same name holds it."""
     if name in ("since", "until"):
         return datetime.now(UTC) - value if isinstance(value, timedelta) else to_time(value, name)
-    if name == "messages":
-        return (value, value) if isinstance(value, int) else tuple(value)
-    if name == "tags":
-        return (value,) if isinstance(value, str) else tuple(value)
+    if name in ("messages", "tags"):
+        only = (value, value) if name == "messages" else (value,)
+        return only if isinstance(value, int | str) else tuple(value)
     return value
 
 
@@ -88,13 +81,11 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
     returns = str(method.__annotations__["return"]).removesuffix(" | list[Record]")
     by = "user" if name in ("release", "discard", "erase") else "agent"
 
-    @wraps(method)
+    @_like(method)
     def call(*args: object, **kwargs: object) -> object:
-        check_arguments(method, kwargs)
         bound, now = takes.bind(*args, **kwargs), datetime.now(UTC)
         bound.apply_defaults()
-        arguments = {**bound.arguments, **bound.kwargs}
-        given = {name: value for name, value in arguments.items() if value is not None}
+        given = {name: value for name, value in bound.arguments.items() if value is not None}
         usual = {"kind": "fact", "by": current().source or by, "at": now, "created": now}
         usual["why"] = "This memory stores nothing."
         if returns == "Record":
@@ -135,8 +126,22 @@ def _empty_methods(*kept: str) -> Callable[[type[T]], type[T]]:
 
 
 def _like(method: C) -> Callable[[Callable[..., Any]], C]:
-    """Return a decorator that gives a method the parameters and the documentation of another one."""
-    return cast("Callable[[Callable[..., Any]], C]", wraps(method))
+    """Return a decorator that gives a method the parameters and the documentation of another one.
+
+    It is called as if by place, whatever its own parameters are called.
+    """
+    takes = signature(method)
+
+    def like(body: Callable[..., Any]) -> C:
+        @wraps(method)
+        def call(*args: object, **kwargs: object) -> object:
+            check_arguments(method, kwargs)
+            bound = takes.bind(*args, **kwargs)
+            return body(*bound.args, **bound.kwargs)
+
+        return cast("C", call)
+
+    return like
 
 
 def _refusal(method: C, problem: str) -> C:

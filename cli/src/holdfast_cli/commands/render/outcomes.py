@@ -155,9 +155,8 @@ def _ending(job: Job) -> list[Part]:
     """Return how a job ended, unless it is done."""
     if job.status == "failed":
         return [(f"  failed after {count(job.attempts, 'attempt')}", "bold red")]
-    if job.status == "open" and job.error:
-        return [(f"  retried from {when(job.due)} on", "yellow")]
-    return []
+    is_tried_again = job.status == "open" and job.error
+    return [(f"  retried from {when(job.due)} on", "yellow")] if is_tried_again else []
 
 
 def show_records(screen: Screen, records: Iterable[Record], dropped: Mapping[str, int]) -> None:

@@ -214,9 +214,7 @@ def plain(value: object, chat: str = "") -> Any:
         return value.isoformat()
     if isinstance(value, Mapping):
         return {str(key): plain(inner, chat) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner, chat) for inner in value]
-    return value
+    return [plain(inner, chat) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _fields(value: Any, chat: str) -> dict[str, Any]:
@@ -262,9 +260,8 @@ def when(at: datetime | None) -> str:
 def period(since: datetime, until: datetime) -> str:
     """Write a period in the local time zone; a day is named once."""
     first, last = when(since), when(until)
-    if first == last:
-        return first
-    return f"{first} to {last[11:] if last[:10] == first[:10] else last}"
+    end = last[11:] if last[:10] == first[:10] else last
+    return first if first == last else f"{first} to {end}"
 
 
 def count(number: int, noun: str, nouns: str = "") -> str:
