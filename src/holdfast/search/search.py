@@ -49,7 +49,7 @@ BY_CHANCE, ONE_IN = 1.0, 20
 ASKED_TWICE = 50
 # The words of a query that may be misspelt, and those that each may stand for.
 MAX_SLIPS, _NEAREST = 8, 3
-# How often a read is begun anew because others have meanwhile written more than a memtable takes.
+# How often a read is begun anew because others have meanwhile written more than can be read at once.
 _ATTEMPTS = 100
 # A word has one weight in all sources of a group. Summaries repeat what messages say: their words have a
 # weight of their own.
