@@ -41,7 +41,7 @@ class TermPostings(NamedTuple):
 
     docs: Numbers
     frequencies: Floats
-    passages: tuple[Numbers, Floats] | None = None
+    passages: tuple[Numbers, Floats] = (NO_NUMBERS, np.empty(0))
 
 
 _COMMON: dict[str, type[np.generic]] = {
@@ -279,7 +279,7 @@ class MessageColumns(Columns):
         docs, frequencies, several = docs[first], frequencies[first], frequencies
         np.add.at(frequencies, first.searchsorted(again, "right") - 1, several[again])
         return [
-            TermPostings(docs[i:j], frequencies[i:j], (passages[0][k:m], passages[1][k:m]) if m > k else None)
+            TermPostings(docs[i:j], frequencies[i:j], (passages[0][k:m], passages[1][k:m]))
             for (i, j), (k, m) in zip(pairwise(ends.tolist()), pairwise(inside), strict=True)
         ]
 

@@ -14,6 +14,7 @@ from holdfast.search.columns import MessageColumns, Numbers
 from holdfast.search.filters import ONLY_OF, Filters
 from holdfast.search.postings import LIKE
 from holdfast.search.query import MAX_TERMS, Query, parse
+from holdfast.search.search import key_of
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
 from holdfast.types.messages import flags_like
 from holdfast.types.references import split_space, write_reference
@@ -66,10 +67,11 @@ def explain(
     with search.one_read(scope, searched, meaning) as reader:
         candidate = _look_up(reader, parsed, what, filters)
         words, excluded = _words(candidate), _failed_filters(candidate, filters, reader.spaces[0])
-        candidate = candidate._replace(document=_label(candidate, reader.scope))
+        hit, label = candidate.document.hit, reader.scope.reference(candidate.space)
+        hit = replace(hit, space=label, flags=flags_like(hit))
         has_rank = not excluded and bool(candidate.view.near or any(word.places for word in words))
-        hits, rank = _find_rank(reader, parsed, filters, candidate.document.hit if has_rank else None)
-    hit = hits[rank - 1] if rank else candidate.document.hit
+        hits, rank = _find_rank(reader, parsed, filters, hit if has_rank else None)
+    hit = hits[rank - 1] if rank else hit
     if rank and hit.score < filters.min_score:
         excluded = ("min_score",)
     within = [other for other in hits[: filters.limit] if other.score >= filters.min_score]
@@ -116,12 +118,6 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
     )
 
 
-def _label(candidate: Candidate, scope: Scope) -> Document:
-    hit = candidate.document.hit
-    hit = replace(hit, space=scope.reference(candidate.space), flags=flags_like(hit))
-    return candidate.document._replace(hit=hit)
-
-
 def _failed_filters(candidate: Candidate, filters: Filters, own_space: str) -> tuple[str, ...]:
     """Return the names of the filters that a document does not pass."""
     document, view = candidate.document, candidate.view
@@ -150,15 +146,11 @@ def _find_rank(
     limit = filters.limit
     while True:
         hits = reader.find(query, replace(filters, limit=limit, min_score=0.0))
-        ranks = (n for n, hit in enumerate(hits, 1) if wanted and _identity(hit) == _identity(wanted))
+        ranks = (n for n, hit in enumerate(hits, 1) if wanted and key_of(hit) == key_of(wanted))
         rank = next(ranks, None)
         if wanted is None or rank or len(hits) < limit:
             return hits, rank
         limit = max(10 * limit, _FIRST)
-
-
-def _identity(hit: Hit) -> tuple[str, str, str, int, str]:
-    return hit.source, hit.id, hit.chat, hit.seq, hit.space
 
 
 def _words(candidate: Candidate) -> tuple[ExplainedWord, ...]:

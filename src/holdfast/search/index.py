@@ -94,14 +94,6 @@ class Index(Generic[C]):
         of_space = self.source, self._database, self._space, agent, self.columns, visible, searched
         return SourceView(*of_space, meta=self.meta)
 
-    def words_near(self, word: str) -> list[tuple[int, str]]:
-        """Return the words of the texts that one may be a slip for, with the number of wrong letters."""
-        return [near for part in self.parts for near in part.vocabulary.near(word)]
-
-    def has_near_vectors(self, vectors: VectorSet, state: stored.IndexState) -> bool:
-        """Return whether `refresh_vectors` only has to add a few vectors."""
-        return self._vectors_of(vectors.model).is_near(vectors, self._last(state))
-
     def refresh_vectors(self, stored: VectorSet) -> None:
         """Load newly stored vectors, after `refresh`."""
         self._vectors_of(stored.model).refresh(stored, self.columns)
@@ -114,10 +106,12 @@ class Index(Generic[C]):
             self.vectors = VectorCache(self._database, self._space, self.source.name, model)
         return self.vectors
 
-    def is_near(self, state: stored.IndexState) -> bool:
-        """Return whether `refresh` only has to add a few documents, and freezes none."""
-        missing = self._last(state) - self.covered
-        return state.epoch == self._epoch and 0 <= missing < FREEZE - _count(self._newest)
+    def is_near(self, state: stored.IndexState, vectors: VectorSet | None) -> bool:
+        """Return whether to refresh only has to add a few documents and vectors, and freezes none."""
+        newest = self._last(state)
+        if state.epoch != self._epoch or not 0 <= newest - self.covered < FREEZE - _count(self._newest):
+            return False
+        return vectors is None or self._vectors_of(vectors.model).is_near(vectors, newest)
 
     def refresh(self, state: stored.IndexState) -> None:
         """Bring the index up to the newest stored document."""

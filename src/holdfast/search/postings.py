@@ -152,7 +152,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
             rarity = weights.inverse_frequency(total, sum(len(postings.docs) for postings in together))
             for into, group in zip(by_source, together, strict=True):
                 into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
-    if any(by_source) or query.names_time:
+    if any(by_source) or query.dates or query.spans:
         rarity = weights.inverse_frequency(total, 0)
         missing = [word for word, number in zip(query.words, having, strict=False) if not number]
         for into in by_source:
@@ -181,9 +181,8 @@ def _join_synonyms(synonyms: Sequence[TermPostings], documents: int) -> TermPost
             room -= len(synonym.docs)
     if len(chosen) < 2:
         return chosen[0] if chosen else NOTHING
-    inside = [postings.passages for postings in chosen if postings.passages is not None]
-    passages = _union(inside) if inside else None
-    return TermPostings(*_union([(postings.docs, postings.frequencies) for postings in chosen]), passages)
+    inside = _union([postings.passages for postings in chosen])
+    return TermPostings(*_union([postings[:2] for postings in chosen]), inside)
 
 
 def _union(lists: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats]:
