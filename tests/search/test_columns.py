@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.search import columns
 from holdfast.search.columns import PAUSE, MessageColumns
 from holdfast.search.query import parse
-from holdfast.search.segment import IndexedDocument, Segment, build, read_document
+from holdfast.search.segment import IndexedDocument, Segment, build
 from holdfast.text import prose
 from recall_corpora import Said, conversations
 from soak import cases
@@ -64,7 +64,7 @@ def added(docs: list[IndexedDocument], cuts: list[int]) -> MessageColumns:
             grown.extend(segment)
             continue
         for doc in docs[segment.first - 1 : segment.last]:
-            grown.add(doc, read_document(doc))
+            grown.extend(build([doc]))
     return grown
 
 

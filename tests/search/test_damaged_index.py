@@ -378,7 +378,7 @@ def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: st
         ("_freeze", 20),
         ("replace", 20),
         ("_load", 20),
-        ("add", 3),
+        ("extend", 3),
         ("read_words", 3),
         ("documents", 3),
     ],

@@ -59,9 +59,9 @@ def test_the_next_process_analyses_nothing(tmp_path: Path) -> None:
     script = """
 import sys
 from holdfast import Memory
-from holdfast.search import memtable
+from holdfast.search import segment
 def refuse(*_): raise AssertionError("analysed")
-memtable.Memtable.add = refuse
+segment.read_document = refuse
 with Memory(sys.argv[1]) as memory:
     print(len(memory.recall("violin room 7")))
 """

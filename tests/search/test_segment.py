@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_columns import documents, parts
 
-from holdfast.search.memtable import Memtable
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment, build, checksum, merge
 from holdfast.text import analyze
 from recall_corpora import Said, conversations
@@ -85,35 +84,6 @@ def test_the_terms_of_output_are_apart_from_those_that_are_said() -> None:
     starts, ends = SEVERAL.spans(marked)
     assert [list(SEVERAL.places[a:b]) for a, b in zip(starts, ends, strict=True)] == [[0], [0]]
     assert list(SEVERAL.output) == [2, 0]
-
-
-# The newest documents
-
-
-@settings(max_examples=cases(15, 180))
-@given(conversations(20), st.integers(1, 2**40))
-def test_the_tail_has_what_a_segment_of_its_documents_has(said: list[Said], first: int) -> None:
-    docs = documents(said, first)
-    segment, tail = build(docs), Memtable()
-    found = [tail.add(one) for one in docs]
-    assert [words for one in found for words in one.words] == list(segment.words)
-    assert [one.output_words for one in found] == list(segment.output)
-    assert [one.tells_time for one in found] == list(segment.tells_time)
-    assert tail.documents == docs
-    for term, start, end in zip(segment.terms, segment.offsets[:-1], segment.offsets[1:], strict=True):
-        places, frequencies = tail.postings(int(term))
-        assert places == list(segment.places[start:end])
-        assert frequencies == [int(one) for one in segment.frequencies[start:end]]
-
-
-def test_the_tail_counts_a_word_255_times_at_most() -> None:
-    tail = Memtable()
-    tail.add(doc(1, "berlin " * 1000))
-    assert tail.postings(analyze.hash_term("berlin")) == ([0], [255])
-
-
-def test_the_tail_has_nothing_of_an_unknown_term() -> None:
-    assert Memtable().postings(7) == ([], [])
 
 
 # Merging and storing

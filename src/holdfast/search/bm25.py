@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.columns import NO_NUMBERS, Floats, Mask, Numbers
+from holdfast.search.columns import Floats, Mask, Numbers
 from holdfast.search.corpora import Corpora
-from holdfast.search.postings import QueryTerm
+from holdfast.search.postings import NOTHING, QueryTerm
 from holdfast.search.weights import inverse_frequency
 
 # Numbers of messages times terms whose neighbours are looked at together.
 _AT_ONCE = 400_000
-_NONE: tuple[Numbers, Floats] = (NO_NUMBERS, np.empty(0))
 
 
 def saturate(frequency: Floats, k1: float, factor: float | Floats) -> Floats:
@@ -95,15 +94,17 @@ class MessageSums:
     def _count_best_passages(self) -> tuple[Numbers, Floats]:
         """Return the messages with several passages, and the sums of their words with the best passage."""
         w, corpora = self._weights, self._corpora
-        passages = [[term.said.passages or _NONE for term in some] for some in self._terms]
+        passages = [[term.said.passages for term in some] for some in self._terms]
         places, frequencies, sizes = _join(passages, corpora.places)
         if not len(places):
-            return _NONE
+            return NOTHING.passages
         slopes = [w.b * columns.places / max(columns.total_words, 1) for columns in corpora.columns]
         slope = corpora.each(slopes, places, corpora.places)
         lengths = corpora.take("passage_words", places, corpora.places)
         within = relative(frequencies, lengths, slope, w.b)
-        some = _distinct(places)
+        # For few numbers faster than `np.unique`; none is 0.
+        some = np.sort(places)
+        some = some[np.flatnonzero(np.diff(some, prepend=0))]
         saturated = saturate(within, w.k1, np.repeat(self._idf, sizes))
         sums = _sums(some.searchsorted(places), saturated, len(some))
         docs = corpora.take("owner", some, corpora.places)
@@ -292,12 +293,6 @@ def _join(
         shifts = [begin for begin, some in zip(begins, lists, strict=False) for _ in some]
         numbers += np.repeat(shifts, sizes)
     return numbers, np.concatenate([values for _, values in every]), sizes
-
-
-def _distinct(numbers: Numbers) -> Numbers:
-    """Return the distinct numbers above 0, rising; for few numbers faster than `np.unique`."""
-    numbers = np.sort(numbers)
-    return numbers[np.flatnonzero(np.diff(numbers, prepend=0))]
 
 
 def add_at(sums: Floats, places: Numbers, values: Floats) -> None:

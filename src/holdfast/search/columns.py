@@ -15,7 +15,7 @@ from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.search.segment import DocumentTerms, IndexedDocument, Segment
+    from holdfast.search.segment import Segment
 
 # Microseconds without a message in a chat after which a new block begins.
 PAUSE = 6 * 3600 * 1_000_000
@@ -41,7 +41,7 @@ class TermPostings(NamedTuple):
 
     docs: Numbers
     frequencies: Floats
-    passages: tuple[Numbers, Floats] | None = None
+    passages: tuple[Numbers, Floats] = (NO_NUMBERS, np.empty(0))
 
 
 _COMMON: dict[str, type[np.generic]] = {
@@ -130,27 +130,6 @@ class Columns(ABC):
             order = np.argsort(chats, kind="stable").astype(np.int64) + start
             self._link(order, *self._by_chat(order, self._newest))
 
-    def add(self, document: IndexedDocument, terms: DocumentTerms) -> None:
-        """Add one document, which must follow the last one, faster than `extend` with a segment of it."""
-        number = document.number
-        if number >= len(self.words):
-            self._allocate(max(number + 1, len(self.words) * 3 // 2))
-        chat = self.chats.setdefault((document.chat, document.agent), len(self.chats))
-        actor = (document.role, document.name)
-        if actor not in self.actors:
-            self._number_actors((actor,))
-        words = sum(terms.words)
-        self.words[number], self.at[number], self.tells_time[number] = words, document.at, terms.tells_time
-        self.same[number] = terms.same
-        self.chat[number], self.actor[number] = chat, self.actors[actor]
-        self.last = number
-        self.total_words += max(words, 1)
-        passages = np.array([len(terms.words)])
-        self._add_passages(number, np.array(terms.words), passages, np.array([terms.output_words]))
-        self._newest = _grow(self._newest, len(self.chats))
-        self._link_one(number, chat)
-        self._newest[chat] = number
-
     @abstractmethod
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
         """Store the words of passages of new documents, the numbers of passages, and the words of output."""
@@ -173,10 +152,6 @@ class Columns(ABC):
     @abstractmethod
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         """Link documents, sorted by chat, to those before them."""
-
-    @abstractmethod
-    def _link_one(self, number: int, chat: int) -> None:
-        """Link one document to those before it."""
 
     @staticmethod
     def _number(names: tuple[tuple[str, str], ...], numbers: dict[tuple[str, str], int]) -> NDArray[np.int32]:
@@ -228,11 +203,6 @@ class RecordColumns(Columns):
         del begins
         self.ended[order] = MAX_COUNT
         self.ended[before[before > 0]] = order[before > 0]
-
-    def _link_one(self, number: int, chat: int) -> None:
-        self.ended[number] = MAX_COUNT
-        if before := int(self._newest[chat]):
-            self.ended[before] = number
 
 
 def _may_see(agent: str, owner: str, *, shared: bool) -> bool:
@@ -309,7 +279,7 @@ class MessageColumns(Columns):
         docs, frequencies, several = docs[first], frequencies[first], frequencies
         np.add.at(frequencies, first.searchsorted(again, "right") - 1, several[again])
         return [
-            TermPostings(docs[i:j], frequencies[i:j], (passages[0][k:m], passages[1][k:m]) if m > k else None)
+            TermPostings(docs[i:j], frequencies[i:j], (passages[0][k:m], passages[1][k:m]))
             for (i, j), (k, m) in zip(pairwise(ends.tolist()), pairwise(inside), strict=True)
         ]
 
@@ -338,21 +308,6 @@ class MessageColumns(Columns):
         self.output[new] = output
         self.total_output += int(output.sum())
         self.outputs += int(np.count_nonzero(output))
-
-    def _link_one(self, number: int, chat: int) -> None:
-        before = int(self._newest[chat])
-        joined = before != 0 and abs(int(self.at[number]) - int(self.at[before])) <= PAUSE
-        run = int(self.run[before]) + 1 if joined else 0
-        if joined:
-            self.previous[number], self.next[before] = before, number
-            if before != number - 1:
-                self._jumps.append(np.array([number]))
-        if run % BLOCK == 0:
-            self.blocks += 1
-            self._block_words = _grow(self._block_words, self.blocks)
-        block = self.blocks - 1 if run % BLOCK == 0 else int(self.block[before])
-        self.run[number], self.block[number] = run, block
-        self._block_words[block] += int(self.words[number])
 
     def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
         before = len(self.actors)

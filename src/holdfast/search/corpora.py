@@ -36,7 +36,7 @@ class Corpora:
         self._numbers: Numbers | None = None
         self._local: list[Numbers] = []
         self._centre: Numbers | None = None
-        self._neighbours: list[tuple[Numbers, ...]] = []
+        self._neighbours: Sequence[Numbers] = ()
 
     def bounds(self, numbers: Numbers, begins: Sequence[int] | None = None) -> list[int]:
         """Return the places where the numbers of each space begin, and the end of the last one."""
@@ -93,38 +93,28 @@ class Corpora:
 
         Document 0 of the space stands for none.
         """
-        near = self._near(docs)
-        if len(near) == 1:
-            return near[0]
-        shifted = [np.array(rows) + begin for rows, begin in zip(near, self.documents, strict=False)]
-        return list(np.concatenate(shifted, axis=1))
+        if docs is not self._centre:
+            spaces = zip(self.columns, self._split(docs), strict=True)
+            near = [columns.around(some) for columns, some in spaces]
+            self._centre = docs
+            self._neighbours = [self.numbers(some) for some in zip(*near, strict=True)]
+        return self._neighbours
 
     def concludes(self, docs: Numbers) -> Mask:
         """Return a mask of the documents that are an assistant's last one of several in a turn."""
-        spaces = zip(self.columns, self._near(docs), strict=True)
-        return self.together(_concludes(columns, *near[:3]) for columns, near in spaces)
+        roles = [role for columns in self.columns for role, _ in columns.actors]
+        assistant = np.array([role == "assistant" for role in roles], bool)
+        in_turn = np.array([role in ("assistant", "tool") for role in roles], bool)
+        docs, before, after, *_ = self.around(docs)
 
-    def _near(self, docs: Numbers) -> list[tuple[Numbers, ...]]:
-        """Return the result of `around` for each space, in local numbers."""
-        if docs is not self._centre:
-            spaces = zip(self.columns, self._split(docs), strict=True)
-            self._centre, self._neighbours = docs, [columns.around(local) for columns, local in spaces]
-        return self._neighbours
+        def goes_on(places: Numbers) -> Mask:
+            there: Mask = ~np.isin(places, self.documents)
+            there &= in_turn.take(self.take("actor", places))
+            return there
+
+        answers: Mask = assistant.take(self.take("actor", docs))
+        return answers & goes_on(before) & ~goes_on(after)
 
 
 def _begins(sizes: Iterable[int]) -> list[int]:
     return [0, *accumulate(sizes)]
-
-
-def _concludes(columns: MessageColumns, docs: Numbers, before: Numbers, after: Numbers) -> Mask:
-    roles = [role for role, _ in columns.actors]
-    assistant = np.array([role == "assistant" for role in roles], bool)
-    in_turn = np.array([role in ("assistant", "tool") for role in roles], bool)
-
-    def goes_on(places: Numbers) -> Mask:
-        there: Mask = places > 0
-        there &= in_turn.take(columns.actor.take(places))
-        return there
-
-    answers: Mask = assistant.take(columns.actor.take(docs))
-    return answers & goes_on(before) & ~goes_on(after)

@@ -15,6 +15,7 @@ from holdfast.search.columns import MessageColumns, Numbers
 from holdfast.search.filters import ONLY_OF, Filters
 from holdfast.search.postings import LIKE
 from holdfast.search.query import MAX_TERMS, Query, parse
+from holdfast.search.search import key_of
 from holdfast.text.analyze import hash_same
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
 from holdfast.types.messages import flags_like
@@ -68,11 +69,11 @@ def explain(
     with search.one_read(scope, searched, meaning) as reader:
         candidate = _look_up(reader, parsed, what, filters)
         words, excluded = _words(candidate), _failed_filters(candidate, filters, reader.spaces[0])
-        candidate = candidate._replace(document=_label(candidate, reader.scope))
+        hit, label = candidate.document.hit, reader.scope.reference(candidate.space)
+        hit = replace(hit, space=label, flags=flags_like(hit))
         has_rank = parsed.names_time or bool(candidate.view.near or any(word.places for word in words))
-        wanted = candidate.document.hit if has_rank and not excluded else None
-        hits, rank = _find_rank(reader, parsed, filters, wanted)
-    hit = hits[rank - 1] if rank else candidate.document.hit
+        hits, rank = _find_rank(reader, parsed, filters, hit if has_rank and not excluded else None)
+    hit = hits[rank - 1] if rank else hit
     if not rank and not excluded and any(map(partial(_says_the_same, hit), hits)):
         excluded = ("said again",)
     if rank and hit.score < filters.min_score:
@@ -121,12 +122,6 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
     )
 
 
-def _label(candidate: Candidate, scope: Scope) -> Document:
-    hit = candidate.document.hit
-    hit = replace(hit, space=scope.reference(candidate.space), flags=flags_like(hit))
-    return candidate.document._replace(hit=hit)
-
-
 def _failed_filters(candidate: Candidate, filters: Filters, own_space: str) -> tuple[str, ...]:
     """Return the names of the filters that a document does not pass."""
     document, view = candidate.document, candidate.view
@@ -155,7 +150,7 @@ def _find_rank(
     limit = filters.limit
     while True:
         hits = reader.find(query, replace(filters, limit=limit, min_score=0.0))
-        ranks = (n for n, hit in enumerate(hits, 1) if wanted and _identity(hit) == _identity(wanted))
+        ranks = (n for n, hit in enumerate(hits, 1) if wanted and key_of(hit) == key_of(wanted))
         rank = next(ranks, None)
         if wanted is None or rank or len(hits) < limit:
             return hits, rank
@@ -164,10 +159,6 @@ def _find_rank(
 
 def _says_the_same(hit: Hit, other: Hit) -> bool:
     return hit.source == other.source == "message" and hash_same(hit.text) == hash_same(other.text)
-
-
-def _identity(hit: Hit) -> tuple[str, str, str, int, str]:
-    return hit.source, hit.id, hit.chat, hit.seq, hit.space
 
 
 def _words(candidate: Candidate) -> tuple[ExplainedWord, ...]:

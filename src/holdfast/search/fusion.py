@@ -8,10 +8,7 @@ needs little, one without must stand out of the whole space, and a noisy embedde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import starmap
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +43,7 @@ class Ranked(NamedTuple):
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class RankedDocuments(Sequence[Ranked]):
+class RankedDocuments(NamedTuple):
     """Documents, best first, in arrays, because only a few of many are read."""
 
     docs: Numbers
@@ -55,21 +51,9 @@ class RankedDocuments(Sequence[Ranked]):
     meaning: Floats
     places: Numbers
 
-    def __len__(self) -> int:
-        return len(self.docs)
-
-    @overload
-    def __getitem__(self, index: int) -> Ranked: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Ranked]: ...
-    def __getitem__(self, index: int | slice) -> Ranked | list[Ranked]:
-        """Return a document, or a part of them."""
-        if isinstance(index, slice):
-            columns = (
-                column[index].tolist() for column in (self.docs, self.scores, self.meaning, self.places)
-            )
-            return list(starmap(Ranked, zip(*columns, strict=True)))
-        return self[index : index + 1][0]
+    def part(self, start: int = 0, end: int | None = None) -> list[Ranked]:
+        """Return the documents from one rank up to another."""
+        return list(map(Ranked, *(column[start:end].tolist() for column in self)))
 
 
 def standing_out(scores: NDArray[np.floating], sample: NDArray[np.floating]) -> Floats:

@@ -1,7 +1,7 @@
-"""The index of a source of a space in memory: segments, a memtable, and columns over all documents.
+"""The index of a source of a space in memory: segments, and columns over all documents.
 
 An append writes only the message. A recall first reads the documents that no segment covers yet, so that a
-message is found as soon as it is stored by any process; enough of them are frozen into a segment in the
+message is found as soon as it is stored by any process; enough of them are frozen into one segment in the
 database. Segments are derived: a missing or damaged one is made again from the log.
 """
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Generic
 
 from holdfast.errors import Denied, HoldfastError, Unavailable
 from holdfast.search import segment as segments
-from holdfast.search.memtable import Memtable
 from holdfast.search.meta_masks import MetaMasks
 from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 # The documents of the smallest segment: analysing as many takes a new process about 10 ms.
 FREEZE = 256
+# The segments of fewer documents that are searched one by one.
+_PARTS = 8
 # Documents of a segment that is not merged any further: about 40 MB.
 LARGEST = 262_144
 # Documents analysed at once, for the sake of memory.
@@ -60,7 +61,8 @@ class Index(Generic[C]):
         self._stored: list[tuple[int, int]] = []
         # Frozen, but the database could not be written.
         self._unstored: Segment | None = None
-        self._memtable = Memtable()
+        # Too few documents to be frozen.
+        self._newest: list[Segment] = []
         self.columns = self.source.columns()
         # Those of the embedder of this process after its first use; they may include erased documents.
         self.vectors: VectorCache | None = None
@@ -74,33 +76,23 @@ class Index(Generic[C]):
     def nbytes(self) -> int:
         """The memory that the index takes, in bytes."""
         of_vectors = self.vectors.matrix.nbytes if self.vectors else 0
-        of_words = sum(segment.nbytes for segment in self.parts) + self._memtable.nbytes
-        return of_words + self.columns.nbytes + of_vectors
+        return sum(segment.nbytes for segment in self.parts) + self.columns.nbytes + of_vectors
 
     @property
     def parts(self) -> list[Segment]:
         """All segments, in the order of their documents."""
         # Another thread may store it at this moment.
         unstored = self._unstored
-        return [*self._segments, unstored] if unstored else self._segments
+        return [*self._segments, *([unstored] if unstored else []), *self._newest]
 
     def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
         """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
         visible = self.source.visible(self.columns, agent, as_of)
-        postings = Postings(terms, self.parts, self._memtable, self.columns, visible)
+        postings = Postings(terms, self.parts, self.columns, visible)
         documents = self.covered if visible is None else int(visible.sum())
         searched = Searched(postings, documents, self.columns.names)
         of_space = self.source, self._database, self._space, agent, self.columns, visible, searched
         return SourceView(*of_space, meta=self.meta)
-
-    def words_near(self, word: str) -> list[tuple[int, str]]:
-        """Return the words of the texts that one may be a slip for, with the number of wrong letters."""
-        every = [part.vocabulary for part in self.parts]
-        return [near for some in (*every, self._memtable.vocabulary) for near in some.near(word)]
-
-    def has_near_vectors(self, vectors: VectorSet, state: stored.IndexState) -> bool:
-        """Return whether `refresh_vectors` only has to add a few vectors."""
-        return self._vectors_of(vectors.model).is_near(vectors, self._newest(state))
 
     def refresh_vectors(self, stored: VectorSet) -> None:
         """Load newly stored vectors, after `refresh`."""
@@ -114,10 +106,12 @@ class Index(Generic[C]):
             self.vectors = VectorCache(self._database, self._space, self.source.name, model)
         return self.vectors
 
-    def is_near(self, state: stored.IndexState) -> bool:
-        """Return whether `refresh` only has to add a few documents to the memtable, and no segment."""
-        missing = self._newest(state) - self.covered
-        return state.epoch == self._epoch and 0 <= missing < FREEZE - len(self._memtable.documents)
+    def is_near(self, state: stored.IndexState, vectors: VectorSet | None) -> bool:
+        """Return whether to refresh only has to add a few documents and vectors, and freezes none."""
+        newest = self._last(state)
+        if state.epoch != self._epoch or not 0 <= newest - self.covered < FREEZE - _count(self._newest):
+            return False
+        return vectors is None or self._vectors_of(vectors.model).is_near(vectors, newest)
 
     def refresh(self, state: stored.IndexState) -> None:
         """Bring the index up to the newest stored document."""
@@ -132,15 +126,12 @@ class Index(Generic[C]):
             raise
 
     def freeze(self) -> None:
-        """Store the memtable as a segment, however small, for processes that recall once and end."""
-        if self.source.stored and self._memtable.documents and self.covered > FREEZE:
-            last = segments.build(self._memtable.documents)
-            self._unstored = segments.merge([self._unstored, last] if self._unstored else [last])
-            self._memtable = Memtable()
-            self._freeze(self._unstored)
+        """Store the newest documents, however few, for processes that recall once and end."""
+        if self.source.stored and self._newest and self.covered > FREEZE:
+            self._freeze()
 
     def _catch_up(self, state: stored.IndexState) -> None:
-        newest = self._newest(state)
+        newest = self._last(state)
         if state.epoch != self._epoch or newest < self.covered:
             self._reset(state.epoch)
         if self.source.stored and newest - self.covered > FREEZE:
@@ -149,7 +140,7 @@ class Index(Generic[C]):
             after, until = self.covered, min(newest, self.covered + _BATCH)
             self._add(self.source.documents(self._database, self._space, after, until))
 
-    def _newest(self, state: stored.IndexState) -> int:
+    def _last(self, state: stored.IndexState) -> int:
         return int(getattr(state, self.source.name))
 
     def _load(self) -> None:
@@ -162,9 +153,9 @@ class Index(Generic[C]):
             # Another process merged segments that this one has in parts.
             self._reset(self._epoch)
             rows = self._rows(BEFORE_ALL)
-        if self._memtable.documents or self._unstored:
+        if self._newest or self._unstored:
             return
-        newest = self._newest(stored.index_state(self._database, self._space))
+        newest = self._last(stored.index_state(self._database, self._space))
         for row in rows:
             segment = self._decode(row, newest)
             if segment is None:
@@ -202,28 +193,25 @@ class Index(Generic[C]):
         return segment
 
     def _add(self, documents: list[IndexedDocument]) -> None:
-        """Add new documents: a few to the memtable, or else, together with the memtable, as a segment."""
-        if len(self._memtable.documents) + len(documents) < FREEZE:
-            for document in documents:
-                self.columns.add(document, self._memtable.add(document))
-            return
+        """Add new documents, and freeze the newest ones when they are enough."""
         new = segments.build(documents)
-        before = [segments.build(self._memtable.documents)] if self._memtable.documents else []
-        waiting = [self._unstored] if self._unstored else []
         self.columns.extend(new)
-        self._unstored, self._memtable = segments.merge([*waiting, *before, new]), Memtable()
-        self._freeze(self._unstored)
+        self._newest.append(new)
+        if _count(self._newest) >= FREEZE:
+            self._freeze()
+        elif len(self._newest) > _PARTS:
+            self._newest = [segments.merge(self._newest)]
 
-    def _freeze(self, newest: Segment) -> None:
-        """Keep the newest segment, merged with earlier ones that are not much larger."""
-        frozen, earlier = newest, list(self._segments)
-        while (
-            earlier and earlier[-1].count <= 2 * frozen.count and earlier[-1].count + frozen.count <= LARGEST
-        ):
-            frozen = segments.merge([earlier.pop(), frozen])
-        if self.source.stored and not self._store(frozen):
+    def _freeze(self) -> None:
+        """Store the newest documents as a segment, merged with earlier ones that are not much larger."""
+        waiting = [self._unstored] if self._unstored else []
+        self._unstored, self._newest = segments.merge([*waiting, *self._newest]), []
+        parts = [*self._segments, self._unstored]
+        while len(parts) > 1 and parts[-2].count <= 2 * parts[-1].count and _count(parts[-2:]) <= LARGEST:
+            parts[-2:] = [segments.merge(parts[-2:])]
+        if self.source.stored and not self._store(parts[-1]):
             return
-        self._segments, self._unstored = [*earlier, frozen], None
+        self._segments, self._unstored = parts, None
         self._stored = [(part.first, part.last) for part in self._segments]
 
     def _store(self, frozen: Segment) -> bool:
@@ -243,6 +231,10 @@ class Index(Generic[C]):
             self._reset(stored.index_state(self._database, self._space).epoch)
             self._load()
         return done
+
+
+def _count(parts: Sequence[Segment]) -> int:
+    return sum(part.count for part in parts)
 
 
 def _logger() -> logging.Logger:

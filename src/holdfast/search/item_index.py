@@ -20,7 +20,7 @@ from holdfast.search.weights import WEIGHTS, inverse_frequency
 from holdfast.text.analyze import analyze, tokens
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Floats, Mask, Numbers
+    from holdfast.search.columns import Floats, Mask
     from holdfast.search.query import Query
     from holdfast.search.vector_scan import Rows
 
@@ -128,13 +128,10 @@ class ItemIndex:
             scores, base = np.zeros(len(mask)), 0.0
         best = top(scores, len(scores) if count is None else count)
         yield from zip(best.tolist(), (scores[best] - base).tolist(), strict=True)
-        yield from ((int(n), None) for n in self._newest(mask & (scores == 0)))
-
-    def _newest(self, mask: Mask) -> Numbers:
-        """Return the items of a mask, newest first."""
-        items = np.flatnonzero(mask)
+        others = np.flatnonzero(mask & (scores == 0))
         # They are nearly in order, which a stable sort makes use of.
-        return items[np.frombuffer(self._at, np.int64)[items].argsort(kind="stable")][::-1]
+        others = others[np.frombuffer(self._at, np.int64)[others].argsort(kind="stable")][::-1]
+        yield from ((int(n), None) for n in others)
 
     def _by_words(self, query: Query, mask: Mask) -> Floats:
         """Return the BM25 score of each item of a mask, as a share of the largest that the query allows."""

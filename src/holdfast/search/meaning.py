@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.search.filters import Filters
     from holdfast.search.fusion import Ranked
     from holdfast.search.source import C, SourceView
-    from holdfast.search.vector_scan import Near, Rows
+    from holdfast.search.vector_scan import Rows
     from holdfast.types import Scope
 
 # The purpose under which embedding a query is metered.
@@ -97,7 +97,7 @@ def ranking(
         count: the number to return.
 
     """
-    near = _vectors_near(view)
+    near = view.near
     if near is None:
         best = top(scores, count)
         return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
@@ -111,10 +111,6 @@ def ranking(
     places = np.concatenate([best, np.full(len(other), -1)])
     kept = fused.order[:count]
     return RankedDocuments(both[kept], fused.scores[:count], fused.meaning[:count], places[kept])
-
-
-def _vectors_near(view: SourceView[C]) -> Near | None:
-    return view.near if view.near and len(view.near.matrix) else None
 
 
 def whole_ranking(
@@ -166,7 +162,7 @@ def explain_hits(
 
 def probabilities(view: SourceView[C], ranked: Sequence[Ranked], least: float) -> list[float]:
     """Return the probability of each hit to answer, down to the least wanted; see `explain_hits`."""
-    calibration = (WITH_MEANING if _vectors_near(view) else BY_WORDS)[view.source.name]
+    calibration = (WITH_MEANING if view.near else BY_WORDS)[view.source.name]
     likely: list[float] = calibration.probabilities(np.array([hit.score for hit in ranked])).tolist()
     return likely[: sum(probability >= least for probability in likely)]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class MessageRanking:
             same = view.columns.same.take(docs)
             own[same == matches[place].query.same] *= _GIVES_WAY
             own *= rank.first_of_equals(same, own)
-            ranks = ranking(view, docs, own, passing, filters.limit)[:]
+            ranks = ranking(view, docs, own, passing, filters.limit).part()
             likely = probabilities(view, ranks, filters.min_score)
             self.best.append(
                 [
@@ -101,7 +101,7 @@ class MessageRanking:
     def read(self, chosen: Sequence[RankedMessage]) -> dict[RankedMessage, Hit]:
         """Return messages as hits, without those whose row is lost."""
         stored: dict[tuple[int, int], tuple[str, Message]] = {}
-        copies: dict[tuple[int, int], tuple[int, int]] = {}
+        copies: dict[tuple[int, int], dict[str, Any]] = {}
         for place, view in enumerate(self._views):
             if docs := [ranked.rank.doc for ranked in chosen if ranked.place == place]:
                 for doc, chat, message in log.by_docs(view.database, view.space, docs):
@@ -109,7 +109,7 @@ class MessageRanking:
                 copies |= {(place, doc): told for doc, told in _copies(view, docs, self._filters).items()}
         why = reasons(self._scores, [ranked.rank for ranked in chosen])
         return {
-            ranked: _told_again(message_hit(ranked.score, reason, *stored[key]), *copies.get(key, (1, 0)))
+            ranked: replace(message_hit(ranked.score, reason, *stored[key]), **copies.get(key, {}))
             for ranked, reason in zip(chosen, why, strict=True)
             if (key := (ranked.place, ranked.rank.doc)) in stored
         }
@@ -117,8 +117,8 @@ class MessageRanking:
 
 def _copies(
     view: SourceView[MessageColumns], docs: Sequence[int], filters: Filters
-) -> dict[int, tuple[int, int]]:
-    """Return for messages that others repeat how many say the same, and the time of the last one."""
+) -> dict[int, dict[str, Any]]:
+    """Return for messages that others repeat how many `times` it was said, and when `last`, for the hit."""
     columns = view.columns
     same = columns.same[: columns.last + 1]
     # Nearly all are said once: one look at all texts tells.
@@ -127,16 +127,12 @@ def _copies(
         return {}
     masks = [mask for _, mask in _masks(view, every, filters)]
     every = every[np.logical_and.reduce(masks)] if masks else every
-    told: dict[int, tuple[int, int]] = {}
+    told: dict[int, dict[str, Any]] = {}
     for doc in docs:
         of_text = every[same.take(every) == same[doc]]
         if len(of_text) > 1:
-            told[doc] = len(of_text), int(columns.at.take(of_text).max())
+            told[doc] = {"times": len(of_text), "last": from_micros(int(columns.at.take(of_text).max()))}
     return told
-
-
-def _told_again(hit: Hit, times: int, last: int) -> Hit:
-    return hit if times == 1 else replace(hit, times=times, last=from_micros(last))
 
 
 def _corpus(match: MatchedMessages, filters: Filters) -> rank.Corpus:
@@ -145,9 +141,12 @@ def _corpus(match: MatchedMessages, filters: Filters) -> rank.Corpus:
     # A single character of a name is part of many other words.
     whole = (word for word in query.words if word.weight >= 1)
     named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))
-    actors = named or _actors_of_roles(columns, query.roles)
-    focus = rank.Focus(actors, query.asks_time, _date_spans(columns, query))
-    return rank.Corpus(columns, match.terms, focus, _mask(match.view, filters))
+    # Pronouns tell something where there are several roles.
+    if not named and len({role for role, _ in columns.actors}) > 1:
+        named = frozenset(number for (role, _), number in columns.actors.items() if role in query.roles)
+    focus = rank.Focus(named, query.asks_time, _date_spans(columns, query))
+    masks = [mask for _, mask in _masks(match.view, slice(columns.last + 1), filters)]
+    return rank.Corpus(columns, match.terms, focus, np.logical_and.reduce(masks) if masks else None)
 
 
 def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
@@ -189,27 +188,14 @@ def _visible(columns: MessageColumns, _agent: str, as_of: AsOf) -> Mask | None:
     return there
 
 
-def _actors_of_roles(columns: MessageColumns, roles: frozenset[str]) -> frozenset[int]:
-    """Return the actors of the roles that pronouns name, if there are several roles."""
-    if len({role for role, _ in columns.actors}) < 2:
-        return frozenset()
-    return frozenset(number for (role, _), number in columns.actors.items() if role in roles)
-
-
 def _date_spans(columns: MessageColumns, query: Query) -> tuple[tuple[int, int, float], ...]:
-    if not query.names_time:
+    if not (query.dates or query.spans):
         return ()
     times = columns.at[1 : columns.last + 1]
     first, last = (from_micros(int(time)).year for time in (times.min(), times.max()))
     first = max(first, last - _MAX_YEARS)
     named = (span for date in query.dates for span in spans(date, first, last, query.zone))
     return (*((start, end, 1.0) for start, end in query.spans), *named)
-
-
-def _mask(view: SourceView[MessageColumns], filters: Filters) -> Mask | None:
-    """Return a mask of the messages that pass the filters; None for all."""
-    masks = [mask for _, mask in _masks(view, slice(view.columns.last + 1), filters)]
-    return np.logical_and.reduce(masks) if masks else None
 
 
 def _masks(

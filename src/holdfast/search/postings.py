@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from holdfast.search import weights
 from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Numbers, TermPostings
-from holdfast.search.memtable import Memtable
 from holdfast.search.query import MAX_TERMS, Query
 from holdfast.search.segment import Segment
 from holdfast.text import analyze
@@ -50,7 +49,6 @@ class Postings:
         self,
         terms: Sequence[int],
         parts: Sequence[Segment],
-        memtable: Memtable,
         columns: Columns,
         mask: NDArray[np.bool_] | None = None,
     ) -> None:
@@ -68,9 +66,6 @@ class Postings:
             self._spans.append((first, part, begins.tolist(), ends.tolist()))
             counts += ends - begins
             first += len(part.words)
-        self._newest = [memtable.postings(int(term)) for term in hashes.tolist()]
-        self._first = first
-        counts += [len(places) for places, _ in self._newest]
         self._counts: list[int] = counts.tolist()
 
     @property
@@ -103,11 +98,6 @@ class Postings:
                     places.append(part.places[span])
                     frequencies.append(part.frequencies[span])
                     starts.append(first)
-            newest = self._newest[n]
-            if newest[0]:
-                places.append(np.array(newest[0]))
-                frequencies.append(np.array(newest[1]))
-                starts.append(self._first)
             sizes.append(self._counts[n])
         positions = np.concatenate(places, dtype=np.int64)
         positions += np.repeat(np.array(starts, np.int64), [len(some) for some in places[1:]])
@@ -162,7 +152,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
             rarity = weights.inverse_frequency(total, sum(len(postings.docs) for postings in together))
             for into, group in zip(by_source, together, strict=True):
                 into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
-    if any(by_source) or query.names_time:
+    if any(by_source) or query.dates or query.spans:
         rarity = weights.inverse_frequency(total, 0)
         missing = [word for word, number in zip(query.words, having, strict=False) if not number]
         for into in by_source:
@@ -191,9 +181,8 @@ def _join_synonyms(synonyms: Sequence[TermPostings], documents: int) -> TermPost
             room -= len(synonym.docs)
     if len(chosen) < 2:
         return chosen[0] if chosen else NOTHING
-    inside = [postings.passages for postings in chosen if postings.passages is not None]
-    passages = _union(inside) if inside else None
-    return TermPostings(*_union([(postings.docs, postings.frequencies) for postings in chosen]), passages)
+    inside = _union([postings.passages for postings in chosen])
+    return TermPostings(*_union([postings[:2] for postings in chosen]), inside)
 
 
 def _union(lists: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats]:

@@ -95,11 +95,6 @@ class Query:
         return replace(self, words=words)
 
     @property
-    def names_time(self) -> bool:
-        """Whether it names a day or a span of time."""
-        return bool(self.dates or self.spans)
-
-    @property
     def terms(self) -> list[int]:
         """The hashes to look up: those of the words, then those of the synonyms of each."""
         return [

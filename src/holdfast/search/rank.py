@@ -249,7 +249,10 @@ def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Sco
     places = np.flatnonzero(scores.total >= every.each(_floors(scores, every, limit), scores.docs))
     docs = scores.docs[places]
     among = every.take("chat", docs) if later == "chat" else every.spaces(docs)
-    chats, words, raised = among.tolist(), _bits(scores.said[:, places]), scores.total[places].tolist()
+    chats, raised = among.tolist(), scores.total[places].tolist()
+    # The terms of each message as the bits of a number.
+    bits = np.packbits(scores.said[:, places].T, axis=1, bitorder="little")
+    words = [int.from_bytes(row, "little") for row in map(bytes, bits)]
     # The scores and the words of earlier messages, by chat.
     earlier: dict[int, list[tuple[float, int]]] = {}
     for n in np.lexsort((docs, every.take("at", docs))).tolist():
@@ -267,14 +270,6 @@ def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Sco
     total = scores.total.copy()
     total[places] = raised
     return replace(scores, total=total, bonuses={**scores.bonuses, "later": total - scores.total})
-
-
-def _bits(said: Mask) -> list[int]:
-    """Return the terms of each message as the bits of a number."""
-    bits = [0] * said.shape[1]
-    for row, place in np.argwhere(said).tolist():
-        bits[place] |= 1 << row
-    return bits
 
 
 def _match_words(terms: Sequence[QueryTerm], every: Numbers, places: Sequence[int]) -> list[tuple[str, ...]]:

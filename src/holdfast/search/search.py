@@ -49,7 +49,7 @@ BY_CHANCE, ONE_IN = 1.0, 20
 ASKED_TWICE = 50
 # The words of a query that may be misspelt, and those that each may stand for.
 MAX_SLIPS, _NEAREST = 8, 3
-# How often a read is begun anew because others have meanwhile written more than a memtable takes.
+# How often a read is begun anew because others have meanwhile written more than can be read at once.
 _ATTEMPTS = 100
 # A word has one weight in all sources of a group. Summaries repeat what messages say: their words have a
 # weight of their own.
@@ -198,16 +198,11 @@ class Search:
             space: segments.index_state(self._database, space) for space, some in indexes.items() if some
         }
         stored = {space: self._vector_set(space, meaning) for space in states}
-        if not all(
-            index.is_near(states[space])
-            and ((of := stored[space]) is None or index.has_near_vectors(of, states[space]))
-            for space, some in indexes.items()
-            for index in some
-        ):
+        every = [(space, index) for space, some in indexes.items() for index in some]
+        if not all(index.is_near(states[space], stored[space]) for space, index in every):
             return False
-        for space, some in indexes.items():
-            for index in some:
-                self._refresh(space, index, states[space], stored[space])
+        for space, index in every:
+            self._refresh(space, index, states[space], stored[space])
         return True
 
     def rebuild(self, space: str) -> int:
@@ -278,7 +273,8 @@ def _slips(
         forms = having[first : first + len(word.related)]
         first += len(word.related)
         if not own and not any(forms) and may_be_slip(word.written) and len(meant) < MAX_SLIPS:
-            near = {other: slips for index in indexes for slips, other in index.words_near(word.written)}
+            parts = [part for index in indexes for part in index.parts]
+            near = {other: slips for part in parts for slips, other in part.vocabulary.near(word.written)}
             least = min(near.values(), default=0)
             if closest := sorted(other for other, slips in near.items() if slips == least):
                 meant[word.term] = closest[:_NEAREST]
@@ -296,7 +292,8 @@ def _messages(matched: Mapping[str, Sequence[Sequence[Matched]]], query: Query) 
     }
 
 
-def _key(hit: Hit) -> tuple[str, str, str, int, str]:
+def key_of(hit: Hit) -> tuple[str, str, str, int, str]:
+    """Return what tells a hit from all others."""
     return hit.source, hit.id, hit.chat, hit.seq, hit.space
 
 
@@ -327,15 +324,14 @@ class SearchReader:
             return self._find(query, filters)
         every = replace(filters, min_score=0.0, limit=max(filters.limit, ASKED_TWICE))
         by_request = self._find(query.request, every)
-        likely = {_key(hit): hit.score for hit in by_request}
-        hits = [
-            replace(hit, score=max(hit.score, likely.pop(_key(hit), 0.0))) for hit in self._find(query, every)
-        ]
+        likely = {key_of(hit): hit.score for hit in by_request}
+        hits = self._find(query, every)
+        hits = [replace(hit, score=max(hit.score, likely.pop(key_of(hit), 0.0))) for hit in hits]
         if query.points_back or self._is_told_of(query.setting, filters):
             least = accumulate((hit.score for hit in hits), min)
             hits = [replace(hit, score=score) for hit, score in zip(hits, least, strict=True)]
         else:
-            hits += [hit for hit in by_request if _key(hit) in likely]
+            hits += [hit for hit in by_request if key_of(hit) in likely]
             hits.sort(key=lambda hit: -hit.score)
         return [hit for hit in hits[: filters.limit] if hit.score >= filters.min_score]
 
@@ -381,17 +377,16 @@ class SearchReader:
     def matched(self, space: str, query: Query, filters: Filters) -> Iterator[list[Matched]]:
         """Yield the views of each group of sources in a space, with the terms of the query."""
         as_of = filters.as_of_in(space)
-        indexes = {index.source.name: index for index in self._indexes[space] if index.covered}
+        every = [index for index in self._indexes[space] if index.covered]
         for group in _GROUPS:
-            names = [
-                source.name for source in group if source.name in filters.sources and source.name in indexes
-            ]
-            if not names:
+            names = filters.sources.intersection(source.name for source in group)
+            indexes = [index for index in every if index.source.name in names]
+            if not indexes:
                 continue
-            views = [self._view(indexes[name], query.terms, as_of) for name in names]
-            if meant := _slips(query, views, [indexes[name] for name in names]):
+            views = [self._view(index, query.terms, as_of) for index in indexes]
+            if meant := _slips(query, views, indexes):
                 query = query.with_slips(meant)
-                views = [self._view(indexes[name], query.terms, as_of) for name in names]
+                views = [self._view(index, query.terms, as_of) for index in indexes]
             terms = match(query, [view.searched for view in views])
             yield list(map(Matched, views, terms))
 
@@ -404,9 +399,10 @@ class SearchReader:
         # What the tenant shares may well have none.
         if not kept.begun and index in next(iter(self._indexes.values())):
             self.degraded = _NOTHING
+        if not len(kept.matrix):
+            return view
         if len(meaning.vector) != kept.matrix.dimension:
-            if len(kept.matrix):
-                self.degraded = _OTHER_SIZE
+            self.degraded = _OTHER_SIZE
             return view
         # Only for those who have an embedder.
         from holdfast.search.vector_scan import Near
@@ -419,7 +415,7 @@ class SearchReader:
         view = self._view(index, query.terms, filters.as_of_in(space))
         (matched,) = match(query, [view.searched])
         pairs = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
-        if view.near is None or not len(view.near.matrix):
+        if view.near is None:
             return [(record, 0.0) for _, record in pairs]
         deviations = view.near.standing([ranked.doc for ranked, _ in pairs])
         return [(record, stands) for (_, record), stands in zip(pairs, deviations, strict=True)]

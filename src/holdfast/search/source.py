@@ -117,8 +117,8 @@ def read_best(
     limit = filters.limit
     if not limit:
         return best
-    for start in range(0, min(len(ranked), filters.candidates), page):
-        some = ranked[start : min(start + page, filters.candidates)]
+    for start in range(0, min(len(ranked.docs), filters.candidates), page):
+        some = ranked.part(start, min(start + page, filters.candidates))
         rows = read([candidate.doc for candidate in some])
         for candidate in some:
             row = rows.get(candidate.doc)

@@ -32,16 +32,11 @@ def inside_runs() -> re.Pattern[str]:
 
 
 @cache
-def _sets() -> dict[str, frozenset[str]]:
-    return {language: frozenset(_lists()[language]) for language in _SPACED}
-
-
-@cache
 def _by_word() -> dict[str, list[str]]:
     """Return the languages that have each function word."""
     spoken: dict[str, list[str]] = {}
-    for language, listed in _sets().items():
-        for word in listed:
+    for language in _SPACED:
+        for word in set(_lists()[language]):
             spoken.setdefault(word, []).append(language)
     return spoken
 
@@ -65,4 +60,4 @@ def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> froze
     best = max(counts.values(), default=0)
     if best < _FEWEST or best <= len(own & english):
         return frozenset()
-    return frozenset().union(*(_sets()[language] for language, count in counts.items() if count == best))
+    return frozenset().union(*(_lists()[language] for language, count in counts.items() if count == best))

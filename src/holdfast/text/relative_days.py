@@ -64,33 +64,28 @@ def _span(kind: str, count: int, today: date) -> tuple[date, date]:
     ago = count if back == "n" else int(back or 0)
     if unit == "weekday":
         unit, ago = "day", (today.weekday() - count - 1) % 7 + 1
-    if unit == "day":
-        return today - timedelta(ago), today - timedelta(ago - 1)
-    if unit == "since":
-        return today - timedelta(ago), today + timedelta(1)
-    if unit == "week":
-        monday = today - timedelta(today.weekday() + 7 * ago)
-        return monday, monday + timedelta(7)
-    if unit == "weekend":
-        saturday = today - timedelta(today.weekday() + 2 + 7 * (ago - 1))
-        return saturday, saturday + timedelta(2)
-    if unit == "month":
-        return _month(today, ago), _month(today, ago - 1)
+    if unit in _DAYS:
+        monday = today.weekday() + 7 * ago
+        days = {"week": monday, "weekend": monday - 5}.get(unit, ago)
+        return today - timedelta(days), today - timedelta(days - (_DAYS[unit] or days + 1))
+    months, length = ago, 1
     if unit == "year":
-        return date(today.year - ago, 1, 1), date(today.year - ago + 1, 1, 1)
-    first = _SEASONS[unit]
-    # The one that began last.
-    months = (today.month - first) % 12 + 12 * (
-        ago if today.month - first < 3 and today.month >= first else 0
-    )
-    return _month(today, months), _month(today, months - 3)
+        months, length = today.month - 1 + 12 * ago, 12
+    elif unit in _SEASONS:
+        # The one that began last.
+        since, length = today.month - _SEASONS[unit], 3
+        months = since % 12 + (12 * ago if 0 <= since < 3 else 0)
+    return _month(today, months), _month(today, months - length)
 
 
+# The days of a span; 0 for one that lasts until today.
+_DAYS = {"day": 1, "since": 0, "week": 7, "weekend": 2}
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
 
 
 def _month(today: date, ago: int) -> date:
-    months = 12 * today.year + today.month - 1 - ago
+    # The calendar begins with the year 1.
+    months = max(12, 12 * today.year + today.month - 1 - ago)
     return date(months // 12, months % 12 + 1, 1)
 
 
