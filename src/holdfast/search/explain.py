@@ -71,7 +71,8 @@ def explain(
         words, excluded = _words(candidate), _failed_filters(candidate, filters, reader.spaces[0])
         hit, label = candidate.document.hit, reader.scope.reference(candidate.space)
         hit = replace(hit, space=label, flags=flags_like(hit))
-        has_rank = parsed.names_time or bool(candidate.view.near or any(word.places for word in words))
+        near = candidate.view.near or parsed.dates or parsed.spans
+        has_rank = bool(near or any(word.places for word in words))
         hits, rank = _find_rank(reader, parsed, filters, hit if has_rank and not excluded else None)
     hit = hits[rank - 1] if rank else hit
     if not rank and not excluded and any(map(partial(_says_the_same, hit), hits)):
