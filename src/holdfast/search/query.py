@@ -170,17 +170,36 @@ def _length(words: tuple[Word, ...]) -> float:
 
 
 def _words(query: str) -> tuple[Word, ...]:
-    """Return the terms of a query.
+    """Return the terms of a query, each with those that count as it does."""
+    every = analyze.tokens(query)
+    terms, written, variants = _terms(every)
+    for number in analyze.joined_numbers(query):
+        terms[number], written[number] = _SPELLED_OUT, number
+    forms_of = _forms(every)
+    return tuple(
+        Word(
+            analyze.hash_term(term),
+            word := written[term],
+            float(count),
+            (
+                *_others((*variants.get(term, ()), *related(term)), terms),
+                *((form, word) for form in forms_of.get(word, ())),
+            ),
+        )
+        for term, count in terms.items()
+    )
+
+
+def _terms(every: Sequence[str]) -> tuple[dict[str, float], dict[str, str], dict[str, list[str]]]:
+    """Return the terms of tokens with what each counts, how each was written, and its other writings.
 
     Stop words (who, is, the …) are left out, unless there are no others, and emoji, unless there is no word.
     """
     counts: dict[str, float] = {}
-    written: dict[str, str] = {}
     stops: dict[str, float] = {}
     symbols: dict[str, float] = {}
-    # What is another writing of a term.
+    written: dict[str, str] = {}
     variants: dict[str, list[str]] = {}
-    every = analyze.tokens(query)
     tokens = [(token, analyze.weigh(token)) for token in every]
     foreign = foreign_stop_words((word for _, words in tokens for word, _ in words), analyze.STOP_WORDS)
     for token, words in tokens:
@@ -199,22 +218,7 @@ def _words(query: str) -> tuple[Word, ...]:
         spelled = analyze.spelled_out(token)
         if spelled and spelled not in counts:
             counts[spelled], written[spelled] = _SPELLED_OUT, token
-    for number in analyze.joined_numbers(query):
-        counts[number], written[number] = _SPELLED_OUT, number
-    terms = counts or stops or symbols
-    forms_of = _forms(every)
-    return tuple(
-        Word(
-            analyze.hash_term(term),
-            word := written[term],
-            float(count),
-            (
-                *_others((*variants.get(term, ()), *related(term)), terms),
-                *((form, word) for form in forms_of.get(word, ())),
-            ),
-        )
-        for term, count in terms.items()
-    )
+    return counts or stops or symbols, written, variants
 
 
 def _others(terms: Iterable[str], known: Container[str]) -> Iterator[tuple[int, str]]:
