@@ -153,9 +153,9 @@ def _of_kind(
         return
     for target in kind.targets:
         here = [record for record in own if record.target == target]
-        entries = [_entry(record) for record in sorted(here, key=lambda record: -record.priority)]
         others = [record for record in shared if record.target == target]
-        entries += [_entry(record) for record in sorted(others, key=lambda record: -record.priority)]
+        ordered = (sorted(some, key=lambda record: -record.priority) for some in (here, others))
+        entries = [_entry(record) for record in chain(*ordered)]
         left = omitted.get(target_name(kind, target), 0)
         if entries or left:
             about = f" about {_ABOUT.get(target, escaped_line(target))}" if target else ""

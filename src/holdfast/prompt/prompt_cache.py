@@ -57,7 +57,7 @@ class PromptCache:
     def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
         """Return the tokens of the beginning shared with the last prompt of the chat, and keep this one."""
         with self._lock:
-            before = self._fingerprints.pop(key, ())
+            before = self._fingerprints.get(key, ())
             _put(self._fingerprints, key, prompt)
         same = takewhile(lambda pair: pair[0] == pair[1], zip(before, prompt, strict=False))
         return sum(part[1] for part, _ in same)
@@ -65,9 +65,7 @@ class PromptCache:
     def show(self, space: str, chat: str, names: tuple[str, ...]) -> None:
         """Keep the names of what was recalled for the last prompt of a chat."""
         with self._lock:
-            self._shown.pop((space, chat), None)
-            if names:
-                _put(self._shown, (space, chat), names)
+            _put(self._shown, (space, chat), names or None)
 
     def shown(self, space: str, chat: str) -> tuple[str, ...]:
         """Return what was recalled for the last prompt of a chat."""
@@ -81,9 +79,7 @@ class PromptCache:
     def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
         """Keep the receipt of a prompt until the chat exists; None drops it."""
         with self._lock:
-            self._unstored.pop((space, chat), None)
-            if receipt is not None:
-                _put(self._unstored, (space, chat), receipt)
+            _put(self._unstored, (space, chat), receipt)
 
     def last_prompt(self, space: str, chat: str) -> LastPrompt:
         """Return what only this process knows of the prompts of a chat."""
@@ -107,8 +103,10 @@ def seen_of(window: Window) -> frozenset[int | str]:
     return frozenset(whole | {summary.id for summary in window.summaries})
 
 
-def _put(entries: dict[K, V], key: K, value: V) -> None:
-    """Put an entry, in place of the oldest one where there are too many."""
-    if len(entries) >= NEWEST:
+def _put(entries: dict[K, V], key: K, value: V | None) -> None:
+    """Put an entry as the newest one, for which the oldest goes where there are too many; None drops it."""
+    entries.pop(key, None)
+    if value is not None:
+        entries[key] = value
+    if len(entries) > NEWEST:
         entries.pop(next(iter(entries)))
-    entries[key] = value

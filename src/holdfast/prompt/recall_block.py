@@ -113,7 +113,8 @@ class _Writer:
             text = f"- {_mark(hit)}{_body(own_start(text, hit.role))}"
         else:
             group = self._chat(hit.space, hit.chat)
-            text = f"- {_mark(hit)}{self._speaker(hit.actor)}{_body(text)}{_again(hit)}"
+            again = f" (said {hit.times} times, last on {hit.last:%Y-%m-%d})" if hit.last else ""
+            text = f"- {_mark(hit)}{self._speaker(hit.actor)}{_body(text)}{again}"
         group = f"{self._space(hit.space)}{group}".removesuffix(", ")
         return RecallEntry(hit, group, int(hit.at.timestamp()), text, self._count(f"{text}\n"))
 
@@ -163,11 +164,6 @@ def write(entries: Iterable[RecallEntry]) -> str:
 def _opening(hits: Sequence[Hit]) -> str:
     zones = {str(hit.at.tzinfo) for hit in hits} - {"UTC"}
     return f"{_OPEN} Times are those of {zones.pop()}." if zones else _OPEN
-
-
-def _again(hit: Hit) -> str:
-    """Return how often a text was said, and when last."""
-    return f" (said {hit.times} times, last on {hit.last:%Y-%m-%d})" if hit.last else ""
 
 
 def in_zone(hit: Hit, zone: tzinfo | None) -> Hit:

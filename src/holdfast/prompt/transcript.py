@@ -72,7 +72,9 @@ def review(
     covered = max(extent.after, background[-1].last if background else 0)
     # Messages before `since` are not asked for, so they are not missing.
     if first - 1 > covered and not (is_all and extent.since is not None):
-        parts.append(_left_out(first - 1 - covered))
+        count_left = first - 1 - covered
+        messages = "1 message is" if count_left == 1 else f"{count_left:,} messages are"
+        parts.append(f"({messages} left out here: neither shown below nor covered by a summary.)")
     parts.append("\n".join((_OPEN_NEW, *filter(None, reversed(lines)), _CLOSE_NEW)))
     return Review("\n\n".join(parts), (first, last))
 
@@ -85,7 +87,8 @@ def _newest_lines(
     lines: list[str] = []
     tokens = 0
     for message in newest_first:
-        if not _is_new(message, extent):
+        is_old = extent.since is not None and message.at is not None and message.at <= extent.since
+        if is_old or message.seq <= extent.after:
             break
         line = transcript(passages([message]))
         line = f"#{message.seq} {line}" if line and numbered else line
@@ -96,17 +99,6 @@ def _newest_lines(
         seqs.append(message.seq)
         lines.append(line)
     return seqs, lines, True
-
-
-def _is_new(message: Message, extent: Extent) -> bool:
-    if message.seq <= extent.after:
-        return False
-    return extent.since is None or message.at is None or message.at > extent.since
-
-
-def _left_out(count: int) -> str:
-    messages = "1 message is" if count == 1 else f"{count:,} messages are"
-    return f"({messages} left out here: neither shown below nor covered by a summary.)"
 
 
 def transcript(passages: Sequence[Passage]) -> str:

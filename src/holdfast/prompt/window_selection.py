@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, dropwhile, islice, takewhile, tee
 from typing import TYPE_CHECKING
 
+from holdfast.messages.anthropic import INSTRUCTIONS
 from holdfast.types import Message, Omission, Shortened, Window
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ BEFORE_USER = "before the user message that the window starts with"
 NO_USER = "and no user message that the window could start with is in reach"
 # A budget that no message fits, not even one without tokens.
 NO_BUDGET = -1
-_INSTRUCTIONS = {"system", "developer"}
 
 # Newest first, as all messages until the window is finished.
 Group = list[Message]
@@ -104,7 +104,8 @@ def choose(log: ChatLog, reach: Reach) -> Window:
     left_out.sort(key=lambda item: item[0].seq)
 
     tokens = sum([message.tokens for message in messages])
-    shortened = tuple(_list_shortened(messages, originals)) if originals else ()
+    cuts = ((message, originals[message.seq]) for message in messages if message.seq in originals)
+    shortened = tuple(Shortened(cut.seq, whole.tokens, whole.tokens - cut.tokens) for cut, whole in cuts)
     omitted = _merge(left_out)
     count = log.length - log.start - log.erased - len(messages) - len(left_out)
     if first > log.start + 1 and count > 0:
@@ -135,12 +136,6 @@ def _read_groups(
     if not reach.user_first or (is_all and fits == len(read)):
         return read, fits, fits, is_all
     return read, _user_start(read, groups, guaranteed, fits, reach), fits, is_all
-
-
-def _list_shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
-    for message in messages:
-        if original := originals.get(message.seq):
-            yield Shortened(message.seq, original.tokens, original.tokens - message.tokens)
 
 
 def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, int, bool]:
@@ -210,7 +205,7 @@ def _tokens(groups: Iterable[Group]) -> int:
 
 def _starts_with_user(read: list[Group], start: int) -> bool:
     """Return whether a window of `start` groups starts with a user message or instructions before it."""
-    while start and read[start - 1][-1].role in _INSTRUCTIONS:
+    while start and read[start - 1][-1].role in INSTRUCTIONS:
         start -= 1
     return start > 0 and read[start - 1][-1].role == "user"
 

@@ -128,30 +128,22 @@ class Columns(ABC):
         for start in range(first, last + 1, _LINKED):
             chats = self.chat[start : min(start + _LINKED, last + 1)]
             order = np.argsort(chats, kind="stable").astype(np.int64) + start
-            self._link(order, *self._by_chat(order, self._newest))
+            chat = self.chat[order]
+            begins = np.append(True, chat[1:] != chat[:-1])
+            # The document before each in its chat, 0 for none.
+            before = np.append(0, order[:-1])
+            before[begins] = self._newest[chat[begins]]
+            ends = np.append(begins[1:], True)
+            self._newest[chat[ends]] = order[ends]
+            self._link(order, begins, before)
 
     @abstractmethod
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
         """Store the words of passages of new documents, the numbers of passages, and the words of output."""
 
-    def _by_chat(self, docs: Integers, newest: NDArray[np.int32]) -> tuple[Mask, Integers]:
-        """Return a mask of documents, sorted by chat, that begin their chat, and the document before each.
-
-        That is 0 for none. The newest document of each chat is stored in `newest`.
-        """
-        chat = self.chat[docs]
-        begins = np.ones(len(docs), bool)
-        begins[1:] = chat[1:] != chat[:-1]
-        before = np.empty(len(docs), np.int64)
-        before[1:] = docs[:-1]
-        before[begins] = newest[chat[begins]]
-        ends = np.append(begins[1:], True)
-        newest[chat[ends]] = docs[ends]
-        return begins, before
-
     @abstractmethod
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
-        """Link documents, sorted by chat, to those before them."""
+        """Link documents, sorted by chat, to those before them; a mask tells where a chat begins."""
 
     @staticmethod
     def _number(names: tuple[tuple[str, str], ...], numbers: dict[tuple[str, str], int]) -> NDArray[np.int32]:
@@ -287,8 +279,7 @@ class MessageColumns(Columns):
         """Return the documents with a neighbour, at most two messages away, that is stored elsewhere."""
         jumps = self._jumps[0] if len(self._jumps) == 1 else np.concatenate([NO_NUMBERS, *self._jumps])
         self._jumps = [jumps]
-        before = self.previous.take(jumps)
-        return np.concatenate([jumps, self.next.take(jumps), before, self.previous.take(before)])
+        return np.concatenate(self.around(jumps))
 
     def around(self, docs: Numbers) -> tuple[Numbers, ...]:
         """Return documents, those before and after each, and those two before and after; 0 for none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -92,19 +91,17 @@ def explain(
     )
 
 
-def _reference(what: Hit | str, scope: Scope) -> tuple[str, str]:
-    """Return a reference without its space, and the space; "" stands for any."""
-    if isinstance(what, Hit):
-        named = write_reference(what.chat, what.seq) if what.source == "message" else what.id
-        return named, what.space and scope.named(what.space).space
-    return split_space(check_name(what, "The reference", longest=3 * MAX_NAME), scope)
-
-
 def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filters) -> Candidate:
     """Return the document of a reference; a hidden one counts as missing."""
-    # The chats of two spaces may have one name.
-    reference, wanted = _reference(what, reader.scope)
-    identity = what.id if isinstance(what, Hit) else None
+    identity = None
+    # The chats of two spaces may have one name; a space "" stands for any.
+    if isinstance(what, Hit):
+        identity = what.id
+        reference = write_reference(what.chat, what.seq) if what.source == "message" else identity
+        wanted = what.space and reader.scope.named(what.space).space
+    else:
+        name = check_name(what, "The reference", longest=3 * MAX_NAME)
+        reference, wanted = split_space(name, reader.scope)
     for space in reader.spaces:
         if wanted not in ("", space):
             continue
@@ -187,19 +184,17 @@ def _words(candidate: Candidate) -> tuple[ExplainedWord, ...]:
 def _places(candidate: Candidate, term: QueryTerm) -> list[Place]:
     """Return the places of a term in a document."""
     doc, columns = candidate.document.number, candidate.view.columns
-    around: list[int] = []
-    if isinstance(columns, MessageColumns):
-        before, after = columns.previous[doc], columns.next[doc]
-        around = [before, after, columns.previous[before], columns.next[after]]
-    text, output = _has(term.said.docs, [doc]), _has(term.output.docs, [doc])
-    neighbours = _has(term.said.docs, around)
+    own = np.array([doc])
+    around = columns.around(own)[1:] if isinstance(columns, MessageColumns) else ()
+    text, output = _has(term.said.docs, own), _has(term.output.docs, own)
+    neighbours = any(_has(term.said.docs, docs) for docs in around)
     if term.written.startswith(LIKE):
         return ["related"] if text or neighbours else []
     has: dict[Place, bool] = {"text": text, "output": output, "neighbours": neighbours}
     return [place for place, there in has.items() if there]
 
 
-def _has(having: Numbers, docs: Sequence[int]) -> bool:
+def _has(having: Numbers, docs: Numbers) -> bool:
     return bool(np.isin(docs, having).any())
 
 

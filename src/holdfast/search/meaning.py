@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -20,13 +20,16 @@ from holdfast.types import Why
 if TYPE_CHECKING:
     from holdfast.llm.embedding import Embedded, Embedder
     from holdfast.llm.meter import Meter
-    from holdfast.search.columns import Floats, Mask, Numbers
+    from holdfast.search.columns import Floats, Mask, Numbers, RecordColumns
     from holdfast.search.filters import Filters
     from holdfast.search.fusion import Ranked
+    from holdfast.search.postings import QueryTerm
+    from holdfast.search.query import Query
     from holdfast.search.source import C, SourceView
     from holdfast.search.vector_scan import Rows
     from holdfast.types import Scope
 
+_Row = TypeVar("_Row")
 # The purpose under which embedding a query is metered.
 _PURPOSE = "recall"
 # The number of vectors that are kept: a prompt, and a tool after it, often have the same query.
@@ -113,13 +116,24 @@ def ranking(
     return RankedDocuments(both[kept], fused.scores[:count], fused.meaning[:count], places[kept])
 
 
-def whole_ranking(
-    view: SourceView[C],
-    scores: rank.Scores,
-    masks: Callable[[Numbers], Iterable[tuple[str, Mask]]],
+def best_rows(
+    view: SourceView[RecordColumns],
+    query: Query,
+    terms: Sequence[QueryTerm],
     filters: Filters,
-) -> RankedDocuments:
-    """Return all documents that pass the masks, best first; further filters are applied to their rows."""
+    page: int,
+    read: Callable[[list[int]], dict[int, _Row]],
+    checks: Callable[[_Row], Iterable[tuple[str, bool]]],
+) -> tuple[rank.Scores, list[tuple[Ranked, _Row]]]:
+    """Return the scores of records or summaries, and the best rows that pass all filters with their ranks.
+
+    `read` reads the rows, a `page` at a time, and `checks` yields the results of filters that need a row.
+    """
+
+    def masks(docs: Numbers) -> Iterable[tuple[str, Mask]]:
+        return view.source.masks(view, docs, filters)
+
+    scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
     shares = scores.shares
     for _, passing in masks(scores.docs):
         shares *= passing
@@ -127,7 +141,18 @@ def whole_ranking(
     if view.near is not None and filters.chat is not None:
         # The chat of a record is known when it is read: the nearest ones may all be of other chats.
         count = max(count, len(view.near.matrix))
-    return ranking(view, scores.docs, shares, masks, count)
+    ranked = ranking(view, scores.docs, shares, masks, count)
+    best: list[tuple[Ranked, _Row]] = []
+    for start in range(0, min(len(ranked.docs), filters.candidates), page):
+        some = ranked.part(start, min(start + page, filters.candidates))
+        rows = read([candidate.doc for candidate in some])
+        for candidate in some:
+            row = rows.get(candidate.doc)
+            if row is not None and all(passes for _, passes in checks(row)):
+                best.append((candidate, row))
+        if len(best) >= filters.limit:
+            break
+    return scores, best[: filters.limit]
 
 
 def _mask_of(

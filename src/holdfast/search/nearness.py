@@ -40,20 +40,17 @@ def joined(
 ) -> list[tuple[F, int]]:
     """Return the hits of spaces, nearest first, as one list, best first, each with the place of its space.
 
-    Of records with the same kind and text, that of the nearest space stays.
+    In layers, of records with the same kind and text that of the nearest space stays.
     """
-    if not scope.is_layered:
-        every = [(hit, place) for place, space in enumerate(spaces) for hit in find(space, filters)]
-        return sorted(every, key=lambda pair: -pair[0].score)[: filters.limit]
     best: list[tuple[float, F, int]] = []
     known: set[tuple[str, str] | None] = set()
     least = filters.min_score
     for place, space in enumerate(spaces):
-        factor = weight(place)
+        factor = weight(place) if scope.is_layered else 1.0
         # As many more as may be dropped again, but none that could not be among the best.
         wanted = replace(filters, limit=filters.limit + len(known), min_score=min(1.0, least / factor))
         hits = [hit for hit in find(space, wanted) if _text(hit) not in known]
-        known |= {key for hit in hits if (key := _text(hit))}
+        known |= {key for hit in hits if scope.is_layered and (key := _text(hit))}
         best += ((hit.score * factor, hit, place) for hit in hits)
         best.sort(key=lambda entry: -entry[0])
         del best[filters.limit :]

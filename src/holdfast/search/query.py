@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from holdfast.text.function_words import foreign_stop_words
 from holdfast.text.relative_days import find_spans
 from holdfast.text.requests import points_back, split_request
 from holdfast.text.synonyms import related
-from holdfast.text.word_forms import any_forms, forms, languages
+from holdfast.text.word_forms import LATIN, forms, languages
 from holdfast.types import MAX_COUNT
 
 # The query for all that was said in a span of time.
@@ -81,18 +81,6 @@ class Query:
     request: Query | None = None
     setting: Query | None = None
     points_back: bool = False
-
-    def with_slips(self, meant: Mapping[int, Sequence[str]]) -> Query:
-        """Return the query with the words that some of its words, by their terms, may be slips for."""
-        words = tuple(
-            word._replace(
-                related=tuple((analyze.hash_term(analyze.normal(other)), other) for other in others)
-            )
-            if (others := meant.get(word.term))
-            else word
-            for word in self.words
-        )
-        return replace(self, words=words)
 
     @property
     def terms(self) -> list[int]:
@@ -229,8 +217,9 @@ def _others(terms: Iterable[str], known: Container[str]) -> Iterator[tuple[int, 
 def _forms(tokens: list[str]) -> dict[str, list[int]]:
     """Return the stems of the words of a query in other languages than English, by the folded word."""
     words = [word for token in tokens for word in analyze.parts(token)]
-    spoken = languages(words, analyze.plain_tokens(words))
+    spoken: Iterable[str] = languages(words, analyze.plain_tokens(words))
     is_english = len(words) > SHORT or any(word.lower() in analyze.STOP_WORDS for word in words)
-    if not spoken and is_english:
-        return {analyze.fold(word): forms(word, ()) for word in words if not word.isascii()}
-    return {analyze.fold(word): any_forms(word, spoken) for word in words}
+    if not spoken and not is_english:
+        # Nothing tells it.
+        spoken = LATIN
+    return {analyze.fold(word): forms(word, spoken) for word in words}

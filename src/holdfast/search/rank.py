@@ -273,22 +273,15 @@ def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Sco
 
 
 def _match_words(terms: Sequence[QueryTerm], every: Numbers, places: Sequence[int]) -> list[tuple[str, ...]]:
-    """Return the words of the query in the documents at some places."""
+    """Return the words of the query in the records or summaries at some places; these have no output."""
     docs = every[places]
     matches: list[dict[str, None]] = [{} for _ in docs]
     for term in terms:
-        for place in np.flatnonzero(_has(term.said.docs, docs) | _has(term.output.docs, docs)).tolist():
-            matches[place][term.written] = None
+        if len(having := term.said.docs):
+            found = having.take(np.minimum(having.searchsorted(docs), len(having) - 1)) == docs
+            for place in np.flatnonzero(found).tolist():
+                matches[place][term.written] = None
     return [tuple(words) for words in matches]
-
-
-def _has(having: Numbers, docs: Numbers) -> Mask:
-    """Return a mask of the documents that are among others, which rise."""
-    if not len(having):
-        return np.zeros(len(docs), np.bool_)
-    places = np.minimum(having.searchsorted(docs), len(having) - 1)
-    mask: Mask = having.take(places) == docs
-    return mask
 
 
 def _most(focus: Focus, columns: Columns) -> float:
@@ -344,7 +337,8 @@ def _exact(
     def match_words(places: Sequence[int]) -> list[tuple[str, ...]]:
         return sums.match_words(docs[places], said[:, places])
 
-    return _combine(docs, parts, factors, bonuses, every.each(ceilings, docs), match_words, said)
+    total, ceiling = _combine(docs, parts, factors, bonuses), every.each(ceilings, docs)
+    return Scores(docs, total, parts, factors, bonuses, ceiling, match_words, said)
 
 
 def score_alone(
@@ -371,9 +365,10 @@ def score_alone(
     factors = {"substance": _substance(columns.words.take(docs))}
     if asks_time:
         factors["time words"] = 1 + w.time * columns.tells_time.take(docs).astype(np.float64)
-    ceiling *= _most(Focus(asks_time=asks_time), columns)
+    ceiling = max(ceiling * _most(Focus(asks_time=asks_time), columns), 1e-9)
     parts = {"words": words.take(docs)}
-    return _combine(docs, parts, factors, {}, max(ceiling, 1e-9), partial(_match_words, terms, docs))
+    total = _combine(docs, parts, factors, {})
+    return Scores(docs, total, parts, factors, {}, ceiling, partial(_match_words, terms, docs))
 
 
 def _substance(words: Numbers) -> Floats:
@@ -384,14 +379,8 @@ def _substance(words: Numbers) -> Floats:
 
 
 def _combine(
-    docs: Numbers,
-    parts: dict[str, Floats],
-    factors: dict[str, Floats],
-    bonuses: dict[str, Floats],
-    ceiling: float | Floats,
-    match_words: Callable[[Sequence[int]], list[tuple[str, ...]]],
-    said: Mask | None = None,
-) -> Scores:
+    docs: Numbers, parts: dict[str, Floats], factors: dict[str, Floats], bonuses: dict[str, Floats]
+) -> Floats:
     """Return the sum of the parts times the factors, plus the bonuses."""
     total = np.zeros(len(docs))
     for part in parts.values():
@@ -400,4 +389,4 @@ def _combine(
         total *= factor
     for bonus in bonuses.values():
         total += bonus
-    return Scores(docs, total, parts, factors, bonuses, ceiling, match_words, said)
+    return total

@@ -12,14 +12,13 @@ import numpy as np
 from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.fusion import Ranked
-from holdfast.search.meaning import explain_hits, whole_ranking
+from holdfast.search.meaning import best_rows, explain_hits
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
     Document,
     SearchSource,
     SourceView,
     parse_stored,
-    read_best,
     texts_in,
     time_masks,
     where_masks,
@@ -54,11 +53,8 @@ def best(
     view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
 ) -> tuple[rank.Scores, list[tuple[Ranked, Record]]]:
     """Return the scores of the visible records, and the best records that pass with their ranks."""
-    scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
-    ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
-    read = partial(records.by_versions, view.database, view.space)
-    page = min(filters.limit, _PAGE)
-    return scores, read_best(ranked, filters, page, read, partial(_checks, filters))
+    read, page = partial(records.by_versions, view.database, view.space), min(filters.limit or 1, _PAGE)
+    return best_rows(view, query, terms, filters, page, read, partial(_checks, filters))
 
 
 def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:

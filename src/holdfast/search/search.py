@@ -28,6 +28,7 @@ from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
+from holdfast.text.analyze import hash_term, normal
 from holdfast.types import Hit, Hits, Record, Scope
 
 if TYPE_CHECKING:
@@ -264,10 +265,10 @@ class Matched(NamedTuple):
 
 def _slips(
     query: Query, views: Sequence[SourceView[Any]], indexes: Sequence[Index[Any]]
-) -> dict[int, list[str]]:
+) -> dict[int, tuple[tuple[int, str], ...]]:
     """Return the nearest words of the texts for each word of a query that none of them has in any form."""
     having = [sum(counts) for counts in zip(*(view.searched.postings.counts for view in views), strict=True)]
-    meant: dict[int, list[str]] = {}
+    meant: dict[int, tuple[tuple[int, str], ...]] = {}
     first = len(query.words)
     for word, own in zip(query.words, having, strict=False):
         forms = having[first : first + len(word.related)]
@@ -277,7 +278,7 @@ def _slips(
             near = {other: slips for part in parts for slips, other in part.vocabulary.near(word.written)}
             least = min(near.values(), default=0)
             if closest := sorted(other for other, slips in near.items() if slips == least):
-                meant[word.term] = closest[:_NEAREST]
+                meant[word.term] = tuple((hash_term(normal(other)), other) for other in closest[:_NEAREST])
     return meant
 
 
@@ -385,7 +386,8 @@ class SearchReader:
                 continue
             views = [self._view(index, query.terms, as_of) for index in indexes]
             if meant := _slips(query, views, indexes):
-                query = query.with_slips(meant)
+                words = (word._replace(related=meant.get(word.term, word.related)) for word in query.words)
+                query = replace(query, words=tuple(words))
                 views = [self._view(index, query.terms, as_of) for index in indexes]
             terms = match(query, [view.searched for view in views])
             yield list(map(Matched, views, terms))

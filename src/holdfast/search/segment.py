@@ -275,25 +275,19 @@ def build(documents: Sequence[IndexedDocument]) -> Segment:
 
     Takes n log n in their words.
     """
-    hashes: list[int] = []
-    # The end of the terms of each text in `hashes`, and their place.
-    ends: list[int] = []
-    places: list[int] = []
     entries = [read_document(document) for document in documents]
+    # The terms of each text, with their place.
+    texts: list[tuple[int, list[int]]] = []
     first = 0
     for entry in entries:
-        for place, terms in [*enumerate(entry.passages, first), (first, entry.output)]:
-            hashes.extend(terms)
-            ends.append(len(hashes))
-            places.append(place)
+        texts += [*enumerate(entry.passages, first), (first, entry.output)]
         first += len(entry.passages)
-    starts = np.array([0, *ends], np.int64)
     chats: dict[tuple[str, str], int] = {}
     actors: dict[tuple[str, str], int] = {}
     return _assemble(
         documents[0].number,
-        np.array(hashes, np.uint64),
-        np.repeat(np.array(places, np.uint32), starts[1:] - starts[:-1]),
+        np.array(list(chain.from_iterable(terms for _, terms in texts)), np.uint64),
+        np.repeat(np.array([place for place, _ in texts], np.uint32), [len(terms) for _, terms in texts]),
         None,
         words=np.array([words for entry in entries for words in entry.words], np.uint32),
         passages=np.array([len(entry.passages) for entry in entries], np.uint32),

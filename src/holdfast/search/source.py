@@ -17,7 +17,6 @@ from holdfast.types.where import clauses
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
-    from holdfast.search.fusion import Ranked, RankedDocuments
     from holdfast.search.meta_masks import MetaMasks
     from holdfast.search.postings import QueryTerm, Searched
     from holdfast.search.query import Query
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from holdfast.store.records import AsOf
 
 C = TypeVar("C", bound=Columns)
-_Row = TypeVar("_Row")
 
 
 class Document(NamedTuple):
@@ -103,30 +101,6 @@ def where_masks(view: SourceView[C], docs: Numbers | slice, filters: Filters) ->
     if filters.where is not None and view.meta is not None:
         for clause in clauses(filters.where):
             yield f"where: {clause}", view.meta.mask(clause, view.columns)[docs]
-
-
-def read_best(
-    ranked: RankedDocuments,
-    filters: Filters,
-    page: int,
-    read: Callable[[list[int]], dict[int, _Row]],
-    checks: Callable[[_Row], Iterable[tuple[str, bool]]],
-) -> list[tuple[Ranked, _Row]]:
-    """Return the best rows that pass all checks, best first, each with its rank; rows are read in pages."""
-    best: list[tuple[Ranked, _Row]] = []
-    limit = filters.limit
-    if not limit:
-        return best
-    for start in range(0, min(len(ranked.docs), filters.candidates), page):
-        some = ranked.part(start, min(start + page, filters.candidates))
-        rows = read([candidate.doc for candidate in some])
-        for candidate in some:
-            row = rows.get(candidate.doc)
-            if row is not None and all(passes for _, passes in checks(row)):
-                best.append((candidate, row))
-        if len(best) >= limit:
-            break
-    return best[:limit]
 
 
 def parse_stored(stored: str) -> object:

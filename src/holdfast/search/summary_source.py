@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
-from holdfast.search.meaning import explain_hits, whole_ranking
+from holdfast.search.meaning import best_rows, explain_hits
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Document, SearchSource, SourceView, read_best, time_masks
+from holdfast.search.source import Document, SearchSource, SourceView, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW
@@ -35,10 +34,8 @@ def find(
     view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
 ) -> list[Hit]:
     """Return the summaries that match a query, best first."""
-    scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
-    ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(summaries.by_numbers, view.database, view.space)
-    rows = read_best(ranked, filters, _PAGE, read, partial(_checks, filters))
+    scores, rows = best_rows(view, query, terms, filters, _PAGE, read, partial(_checks, filters))
     reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
     return [summary_hit(*reason, summary) for (_, summary), reason in zip(rows, reasons, strict=False)]
 

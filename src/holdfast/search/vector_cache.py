@@ -30,7 +30,7 @@ NEAR = 1_024
 # Documents that are read, or averaged, at once, for the sake of memory.
 _PAGE, _BLOCK = 65_536, 8_192
 # The weights of the previous and the next message in a vector, and of those two places away.
-_PREVIOUS, _NEXT, _TWO_BEFORE, _TWO_AFTER = 0.5, 0.3, 0.25, 0.15
+_SHARES = (0.5, 0.3, 0.25, 0.15)
 
 
 class VectorCache:
@@ -111,14 +111,8 @@ class _Plain:
 
 
 def _average(docs: Numbers, plain: _Plain, columns: MessageColumns) -> Rows:
-    before, after = columns.previous.take(docs), columns.next.take(docs)
     total = plain.rows(docs)
-    for neighbours, share in (
-        (before, _PREVIOUS),
-        (after, _NEXT),
-        (columns.previous.take(before), _TWO_BEFORE),
-        (columns.next.take(after), _TWO_AFTER),
-    ):
+    for neighbours, share in zip(columns.around(docs)[1:], _SHARES, strict=True):
         total += np.float32(share) * plain.rows(neighbours)
     lengths = np.sqrt(np.einsum("ij,ij->i", total, total))[:, None]
     averaged: Rows = total / np.maximum(lengths, np.float32(1e-6))
@@ -127,9 +121,7 @@ def _average(docs: Numbers, plain: _Plain, columns: MessageColumns) -> Rows:
 
 def _with_neighbours(docs: Numbers, columns: MessageColumns) -> Numbers:
     """Return documents and their neighbours up to two places away, rising."""
-    before, after = columns.previous.take(docs), columns.next.take(docs)
-    all_of_them = (docs, before, after, columns.previous.take(before), columns.next.take(after))
-    numbers = np.unique(np.concatenate(all_of_them)).astype(np.int64)
+    numbers = np.unique(np.concatenate(columns.around(docs))).astype(np.int64)
     return numbers[numbers > 0]
 
 

@@ -29,7 +29,6 @@ _READ = 32
 _BLOCK = 256
 # The number of scores from which the nearness of all documents is estimated.
 _SAMPLE = 1_024
-_SAME_SIGNS: Callable[[NDArray[np.uint64]], NDArray[np.uint8]] | None = getattr(np, "bitwise_count", None)
 
 
 class Nearest(NamedTuple):
@@ -169,17 +168,14 @@ def _signs(rows: Rows, words: int) -> NDArray[np.uint64]:
     return np.ascontiguousarray(packed.view(np.uint64).T)
 
 
-def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return the number of set bits of each word."""
-    return _ones_by_table(words) if _SAME_SIGNS is None else _SAME_SIGNS(words)
-
-
 def _ones_by_table(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Return the number of set bits without numpy 2.0, five times slower."""
     counts: NDArray[np.uint8] = _TABLE.take(words.view(np.uint16)).reshape(-1, 4).sum(axis=1, dtype=np.uint8)
     return counts
 
 
+# The number of set bits of each word.
+_ones: Callable[[NDArray[np.uint64]], NDArray[np.uint8]] = getattr(np, "bitwise_count", _ones_by_table)
 _TABLE = np.unpackbits(np.arange(2**16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(
     axis=1, dtype=np.uint8
 )

@@ -228,14 +228,8 @@ def variants(token: str) -> list[str]:
         return [f"hash {token[:_SHORT_HASH].lower()}"]
     parts = _JOINTS.split(token)
     joined = "".join(parts)
-    if (
-        len(parts) > 1
-        and len(joined) <= _LONGEST_JOINED
-        and joined.isalpha()
-        and not _APOSTROPHE.search(token)
-    ):
-        return [normal(fold(joined))]
-    return []
+    is_word = len(parts) > 1 and len(joined) <= _LONGEST_JOINED and joined.isalpha()
+    return [normal(fold(joined))] if is_word and not _APOSTROPHE.search(token) else []
 
 
 def joined_numbers(text: str) -> list[str]:
@@ -258,7 +252,7 @@ def normal(word: str) -> str:
         return word.translate(_simplified())
     if not word.isalpha():
         return word
-    return str(_stemmer().stemWord(_irregular().get(word, word)))
+    return str(stemmer_of("english").stemWord(_irregular().get(word, word)))
 
 
 def is_irregular(word: str) -> bool:
@@ -274,8 +268,9 @@ def _simplified() -> dict[int, str]:
 
 
 @cache
-def _stemmer() -> Stemmer.Stemmer:
-    return Stemmer.Stemmer("english", 0)
+def stemmer_of(language: str) -> Stemmer.Stemmer:
+    """Return the stemmer of a language, by its English name."""
+    return Stemmer.Stemmer(language, 0)
 
 
 @cache

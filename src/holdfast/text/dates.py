@@ -70,13 +70,9 @@ def find_dates(text: str) -> list[PartialDate]:
     for match in _WRITTEN.finditer(lower):
         day_before, month, day_after, year = match.groups()
         day = day_before or day_after
-        if (
-            month in _AMBIGUOUS
-            and not (day or year)
-            and not _BEFORE_MONTH.search(lower[max(0, match.start(2) - _REACH) : match.start(2)])
-        ):
-            continue
-        dates.append(_date(year, _MONTHS[month], day))
+        is_other = month in _AMBIGUOUS and not (day or year)
+        if not is_other or _BEFORE_MONTH.search(lower[max(0, match.start(2) - _REACH) : match.start(2)]):
+            dates.append(_date(year, _MONTHS[month], day))
     if not dates:
         dates = [PartialDate(int(year)) for year in _YEAR.findall(lower)]
     return [date for date in dict.fromkeys(dates) if date is not None]

@@ -53,17 +53,11 @@ def prose(text: str) -> str:
         text = _FENCE.sub(lambda match: _quoted_line(match[2]), text)
     if "<" in text:
         text = _TAG.sub(" ", text)
-    return _head_and_tail(without_payloads(text).strip())
-
-
-def _head_and_tail(text: str) -> str:
-    """Return the head and the tail of a long text, such as a paste or a dump; a short one as it is.
-
-    What stands between them keeps the end of the one and the beginning of the other from reading as a
-    sentence that nobody said.
-    """
+    text = without_payloads(text).strip()
     if len(text) <= _HEAD + _TAIL:
         return text
+    # What stands between the head and the tail of a paste or a dump keeps the end of the one and the
+    # beginning of the other from reading as a sentence that nobody said.
     return f"{text[:_HEAD].rsplit(None, 1)[0]}\n\n[…]\n\n{text[-_TAIL:].split(None, 1)[-1]}"
 
 

@@ -99,7 +99,8 @@ def gist(text: str, longest: int = LONGEST) -> str:
     line = _one_line(text, longest + _LONGEST_FILLER)
     if not line:
         line = CODE if "```" in text or "~~~" in text else " ".join(text.split())
-    return cut(_without_filler(line), longest)
+    rest = line[filler.end() :].lstrip() if (filler := _FILLER.match(line)) else ""
+    return cut(rest if any(map(str.isalnum, rest)) else line, longest)
 
 
 def shows(text: str) -> bool:
@@ -173,7 +174,8 @@ def _blocks(text: str) -> Iterator[_Block]:
 def _lines_without_code(text: str) -> Iterator[str]:
     """Yield the lines of a text with fenced code replaced by a blank line."""
     fence = ""
-    for line in map(_without_quote, text.splitlines()):
+    for quoted in text.splitlines():
+        line = _QUOTE.sub("", quoted, count=1).rstrip()
         if fence:
             # Closed too where people forget the line break before it.
             fence = "" if line.endswith(fence) else fence
@@ -185,11 +187,6 @@ def _lines_without_code(text: str) -> Iterator[str]:
             yield ""
         else:
             yield line
-
-
-def _without_quote(line: str) -> str:
-    quote = _QUOTE.match(line) if line else None
-    return line[quote.end() :].rstrip() if quote else line
 
 
 def _fence(line: str) -> re.Match[str] | None:
@@ -241,11 +238,6 @@ def _inline(block: _Block) -> str:
         text = marked.sub(r"\1", text)
     rest = iter(codes)
     return re.sub(_MASK, lambda _: next(rest), text)
-
-
-def _without_filler(line: str) -> str:
-    rest = line[filler.end() :].lstrip() if (filler := _FILLER.match(line)) else ""
-    return rest if any(char.isalnum() for char in rest) else line
 
 
 def _sentence_end(line: str, longest: int) -> int:

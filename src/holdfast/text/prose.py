@@ -67,13 +67,11 @@ def split(role: str, text: str) -> tuple[str, str]:
 
 
 def _is_answer(text: str) -> bool:
-    words = _WORD.findall(text[: 20 * _ANSWER_WORDS].lower())
+    if len(text) > 20 * _ANSWER_WORDS:
+        return False
+    words = _WORD.findall(text.lower())
     stops = sum(word in STOP_WORDS for word in words)
-    return (
-        0 < len(words) <= _ANSWER_WORDS
-        and len(text) <= 20 * _ANSWER_WORDS
-        and stops * _ANSWER_STOPS >= len(words)
-    )
+    return 0 < len(words) <= _ANSWER_WORDS and stops * _ANSWER_STOPS >= len(words)
 
 
 def _by_elements(text: str, joints: str) -> Iterator[tuple[str, bool]]:

@@ -59,10 +59,7 @@ def sentences(text: str) -> list[str]:
             pieces.append(line)
         else:
             for sentence in _split_line(line):
-                if len(sentence) <= LONGEST:
-                    pieces.append(sentence)
-                else:
-                    pieces.extend(_pieces(sentence))
+                pieces.extend(_pieces(sentence))
     return pieces
 
 
@@ -118,7 +115,7 @@ def _goes_on(line: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _pieces(sentence: str) -> Iterator[str]:
-    """Yield the pieces of a long sentence, cut at the last clause that fits, with the cuts marked."""
+    """Yield the pieces of a sentence, a long one cut at the last clause that fits, with the cuts marked."""
     start = 0
     while len(sentence) - start > LONGEST:
         end = 0

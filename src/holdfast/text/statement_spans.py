@@ -44,9 +44,10 @@ def spans(text: str) -> Iterator[Span]:
 
 def _of_line(text: str, start: int, end: int) -> Iterator[Span]:
     item = _ITEM.match(text, start, end)
-    kind = _kind(text[start : item.end()].strip()) if item else ""
+    kind = ""
     if item:
-        start = item.end()
+        marker, start = item[0].strip(), item.end()
+        kind = {"#": "heading", "|": "row", ">": "quote"}.get(marker[0], "item")
     if kind == "row":
         yield from _span(text, start, end, kind)
         return
@@ -55,14 +56,6 @@ def _of_line(text: str, start: int, end: int) -> Iterator[Span]:
             yield from _span(text, start, stop.end(), kind)
             start = stop.end()
     yield from _span(text, start, end, kind)
-
-
-def _kind(marker: str) -> str:
-    if marker[0] == "#":
-        return "heading"
-    if marker[0] == "|":
-        return "row"
-    return "quote" if marker[0] == ">" else "item"
 
 
 def _ends(text: str, start: int, stop: re.Match[str]) -> bool:

@@ -264,7 +264,14 @@ def _number_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | No
         token, length = raw[place + 1], 2
     value = _value(token)
     if value is None:
-        return _half_hour(raw, place) or _ordinal(token)
+        if token.kind == "word" and token.key in ORDINALS:
+            return ValueToken(token.text, f"nth:{ORDINALS[token.key]}", "number", "nth", token.start), 1
+        words = [_word(raw, place + ahead) for ahead in range(3)]
+        if words == ["half", "an", "hour"]:
+            return ValueToken("half", _number_key(1800, "s"), "number", "s"), 3
+        if words[0] in ("a", "an", "per") and words[1] == "dozen":
+            return ValueToken("dozen", _number_key(12, ""), "number"), 2
+        return None
     while _word(raw, place + length) in AMOUNTS or (_word(raw, place + length) == "m" and unit):
         value *= AMOUNTS.get(_word(raw, place + length), 1e6)
         length += 1
@@ -289,21 +296,6 @@ def _value(token: ValueToken) -> float | None:
     if token.kind == "number" or (token.kind == "date" and token.key.startswith("year:")):
         return float(token.key.removeprefix("year:").removeprefix("#"))
     return float(NUMBER_WORDS[token.key]) if token.kind == "word" and token.key in NUMBER_WORDS else None
-
-
-def _half_hour(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
-    words = [_word(raw, place + ahead) for ahead in range(3)]
-    if words == ["half", "an", "hour"]:
-        return ValueToken("half", _number_key(1800, "s"), "number", "s"), 3
-    if words[0] in ("a", "an", "per") and words[1] == "dozen":
-        return ValueToken("dozen", _number_key(12, ""), "number"), 2
-    return None
-
-
-def _ordinal(token: ValueToken) -> tuple[ValueToken, int] | None:
-    if token.kind == "word" and token.key in ORDINALS:
-        return ValueToken(token.text, f"nth:{ORDINALS[token.key]}", "number", "nth", token.start), 1
-    return None
 
 
 def same_value(key: str, other: str) -> bool:

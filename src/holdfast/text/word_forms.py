@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
-import Stemmer
-
-from holdfast.text.analyze import STOP_WORDS, fold, hash_term, parts
+from holdfast.text.analyze import STOP_WORDS, fold, hash_term, parts, stemmer_of
 from holdfast.text.function_words import count_by_language
 from holdfast.text.late_pattern import late_pattern
 
-_LATIN = {
+LATIN = {
     "de": "german", "es": "spanish", "fr": "french", "pt": "portuguese", "it": "italian", "nl": "dutch",
     "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish", "pl": "polish", "cs": "czech",
     "hu": "hungarian", "ro": "romanian", "tr": "turkish",
@@ -31,7 +29,7 @@ _BY_SCRIPT = (
     ("hi", "hindi", late_pattern(r"[\u0900-\u097f]")),
     ("ta", "tamil", late_pattern(r"[\u0b80-\u0bff]")),
 )
-_STEMMERS = _LATIN | {language: name for language, name, _ in _BY_SCRIPT if name}
+_STEMMERS = LATIN | {language: name for language, name, _ in _BY_SCRIPT if name}
 # Letters that only some of these languages have.
 _LETTERS = {
     "łąęśźżćń": ("pl",), "ěřůťďň": ("cs",), "őű": ("hu",), "ğşı": ("tr",), "ß": ("de",), "ñ¿": ("es",),
@@ -81,11 +79,6 @@ def forms(token: str, spoken: Iterable[str]) -> list[int]:
     ]
 
 
-def any_forms(token: str, spoken: Iterable[str]) -> list[int]:
-    """Return the hashes of the stems of a token of a query, in all languages where nothing tells its own."""
-    return forms(token, tuple(spoken) or tuple(_LATIN))
-
-
 def _languages_of(word: str, spoken: Iterable[str]) -> Iterable[str]:
     if not word.isascii():
         for language, _, script in _BY_SCRIPT:
@@ -102,13 +95,9 @@ def _stems(word: str, language: str) -> tuple[int, ...]:
         whole = {bare, bare[1:] if len(bare) > _SHORTEST and bare[0] in _HEBREW_PREFIXES else bare}
     else:
         with _lock:
-            whole = {fold(_stemmer(language).stemWord(lower))}
+            stemmer = stemmer_of(_STEMMERS[language])
+            whole = {fold(stemmer.stemWord(lower))}
             if language == "fr" and len(lower) > 2 * _SHORTEST and lower.endswith("ons"):
                 # Of verbs, which its stemmer leaves: habitons.
-                whole.add(fold(_stemmer(language).stemWord(f"{lower[:-3]}er")))
+                whole.add(fold(stemmer.stemWord(f"{lower[:-3]}er")))
     return tuple(hash_term(f"{language}:{stem}") for stem in sorted(whole))
-
-
-@cache
-def _stemmer(language: str) -> Stemmer.Stemmer:
-    return Stemmer.Stemmer(_STEMMERS[language], 0)
