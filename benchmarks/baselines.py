@@ -153,7 +153,11 @@ class Tantivy:
         self.commit()
         words = " ".join(_WORD.findall(question.lower()))
         searcher = self._index.searcher()
-        hits = searcher.search(self._index.parse_query(words, ["text"]), limit).hits
+        try:
+            query = self._index.parse_query(words, ["text"])
+        except ValueError:  # "Only excluding terms given": it takes "not" for an operator
+            return []
+        hits = searcher.search(query, limit).hits
         return [searcher.doc(address)["key"][0] for _, address in hits]
 
     def commit(self) -> None:

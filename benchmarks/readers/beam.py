@@ -79,4 +79,4 @@ def _ids(question: dict[str, object]) -> dict[str, None]:
     return dict.fromkeys(flat(question.get("source_chat_ids")))
 
 
-READER = Reader("BEAM", _knows, _read, NEEDLES)
+READER = Reader("BEAM", _knows, _read, NEEDLES, tried=True)

@@ -62,4 +62,4 @@ def _gold(question: dict[str, object], known: set[str]) -> tuple[str, ...]:
     return tuple(id for id in ids if id in known)
 
 
-READER = Reader("MemSim", _knows, _read)
+READER = Reader("MemSim", _knows, _read, tried=True)

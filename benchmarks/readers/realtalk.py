@@ -46,4 +46,4 @@ def _read(path: Path, value: object) -> Iterator[Corpus]:
     yield Corpus(path.stem, sessions, questions_in(chat["qa"], sessions, _CATEGORIES), files=(path,))
 
 
-READER = Reader("REALTALK", _knows, _read)
+READER = Reader("REALTALK", _knows, _read, tried=True)
