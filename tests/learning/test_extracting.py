@@ -166,7 +166,7 @@ def test_messages_and_sessions_that_are_not_there_are_refused(quick: Memory, mes
     with pytest.raises(InvalidInput, match="There is no chat"):
         quick.chat("nothing").extract()
     with pytest.raises(InvalidInput, match="must be text"):
-        quick.learning.extract(5)  # type: ignore[call-overload]  # the point
+        quick.learning.extract(5)  # type: ignore[arg-type]  # the point
     assert quick.learning.jobs() == []
 
 
