@@ -68,6 +68,8 @@ def test_a_text_of_less_than_fifty_characters_is_skipped_and_the_result_says_so(
     found = quick.learning.extract(text, llm=(model := finding(BACKUP)))
     assert (found.why.startswith("Skipped"), len(model.prompts)) == (not calls, calls)
     assert (found.job, quick.learning.jobs()) == ("", [])
+    assert hold(quick, texts=("Hi!", "Hello.")).extract(llm=(model := finding(BACKUP))).records == ()
+    assert model.prompts == [], "nor is a session of little words asked about"
 
 
 def test_a_long_text_is_read_in_parts_and_no_word_of_it_is_lost(clock: Clock) -> None:
@@ -163,6 +165,8 @@ def test_messages_and_sessions_that_are_not_there_are_refused(quick: Memory, mes
         chat.extract(messages=messages)
     with pytest.raises(InvalidInput, match="There is no chat"):
         quick.chat("nothing").extract()
+    with pytest.raises(InvalidInput, match="must be text"):
+        quick.learning.extract(5)  # type: ignore[arg-type]  # the point
     assert quick.learning.jobs() == []
 
 

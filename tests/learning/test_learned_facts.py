@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import InvalidInput, Learning, Memory
+from holdfast.kinds import Kind
 from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, finding, hold, learned, offers, say
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -177,6 +178,14 @@ def test_one_text_is_a_fact_or_a_finding(quick: Memory) -> None:
     item = {"text": PORT[0], "messages": [3, 3], "quote": PORT[3]}
     quick.learning.work(llm=answering([{**item, "target": "env"}], item))
     assert [record.kind for record in learned(quick)] == ["fact"]
+
+
+def test_what_a_model_may_not_write_is_refused(clock: Clock) -> None:
+    own = Kind("fact", "Facts", targets=("user", "env"), merge=True, writers=("user",))
+    with Memory(":memory:", clock=clock, kinds=[own]) as memory:
+        end(memory)
+        result = memory.learning.work(llm=with_facts(PORT))
+        assert (facts(memory), result.dropped["fact not allowed"]) == ([], 1)
 
 
 def test_before_the_end_of_a_session_nothing_asks_for_facts(quick: Memory) -> None:

@@ -311,6 +311,7 @@ def test_what_is_dropped_is_counted() -> None:
             [("finding", t) for t in ("One thing.", "Two things.")],
         ),
         ('```json\n{"findings": ["One thing.", "Two th', [("finding", "One thing.")]),
+        ('{"findings": ["吃素"]}', [("finding", "吃素")]),
         ("{}", []),
         ('{"findings": null, "insights": [], "lessons": false}', []),
     ],

@@ -70,7 +70,7 @@ def by_tool(memory: Memory) -> Callable[[Chat, str, int], None]:
     """Answer with what the agent recalled by itself, through a tool."""
 
     def answer(chat: Chat, question: str, turn: int) -> None:
-        hits = [hit.text for hit in memory.recall(question, limit=2)]
+        hits = [hit.text[:400] for hit in memory.recall(question, limit=2)]  # or each doubles the next
         chat.append(
             [
                 Message("user", question),

@@ -137,6 +137,16 @@ def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_has_its_recei
     assert chat.receipts() == [receipt]
 
 
+def test_the_same_message_twice_is_one_answer(memory: Memory) -> None:
+    asked(memory)
+    chat = memory.chat("home")
+    for _ in range(2):
+        chat.prompt(700, QUESTION)
+        answer = chat.append(role="assistant", content="Lisbon.", id="a")
+        assert "before#1" in answer.shown
+    assert [receipt.seq for receipt in chat.receipts()] == [answer.seq]
+
+
 def test_receipts_are_kept_for_the_newest_messages(memory: Memory) -> None:
     chat = memory.chat("home")
     chat.append([{"role": "user", "content": f"Message {n}"} for n in range(10)])

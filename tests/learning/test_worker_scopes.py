@@ -208,6 +208,12 @@ def test_everyone_is_all_users_of_the_tenant_and_of_no_other(memory: Memory) -> 
     assert users["ada"].learning.work(everyone=True).noop
 
 
+def test_a_limit_is_for_everyone_together(memory: Memory) -> None:
+    for user in ("ada", "bob", "cem"):
+        hold(memory.scoped(user=user)).end()
+    assert [len(memory.learning.work(everyone=True, limit=4).done) for _ in range(3)] == [4, 2, 0]
+
+
 def test_everyone_has_those_who_only_gave_a_text(memory: Memory) -> None:
     """The extraction of a text that failed is tried again, also for a user without a session."""
     bob = memory.scoped(user="bob")

@@ -366,3 +366,15 @@ def test_a_call_that_the_end_of_its_loop_cancels_has_failed() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         assert "was cancelled on its event loop" in asyncio.run(main()).result().what
+
+
+def test_a_call_that_is_cancelled_before_it_begins_has_failed() -> None:
+    async def main() -> Future[ModelFailed]:
+        asked = pool.submit(failure, hosted(resolve(ashout), asyncio.get_running_loop()))
+        while not (others := asyncio.all_tasks() - {asyncio.current_task()}):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+        assert [task.cancel() for task in others] == [True]
+        return asked
+
+    with ThreadPoolExecutor(1) as pool:
+        assert "has ended" in asyncio.run(main()).result().what
