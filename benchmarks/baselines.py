@@ -8,6 +8,7 @@ import math
 import re
 import sqlite3
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -153,12 +154,11 @@ class Tantivy:
         self.commit()
         words = " ".join(_WORD.findall(question.lower()))
         searcher = self._index.searcher()
-        try:
-            query = self._index.parse_query(words, ["text"])
-        except ValueError:  # "Only excluding terms given": it takes "not" for an operator
-            return []
-        hits = searcher.search(query, limit).hits
-        return [searcher.doc(address)["key"][0] for _, address in hits]
+        # "Only excluding terms given": it takes "not" for an operator.
+        with suppress(ValueError):
+            hits = searcher.search(self._index.parse_query(words, ["text"]), limit).hits
+            return [searcher.doc(address)["key"][0] for _, address in hits]
+        return []
 
     def commit(self) -> None:
         """Make what was added searchable."""

@@ -22,6 +22,7 @@ from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 
 SHOWN = 0.3  # the score from which a hit is worth showing
+_COLUMNS = ("questions", "asked", "hit@1", "R@10", f"first hit ≥ {SHOWN}")
 _SEED = 37
 _TALK = (
     "Hello my friend, thanks a lot for all the help lately, you really are a lifesaver, seriously, always.",
@@ -42,16 +43,8 @@ _LONG_TALK = (
     ),
 )
 _FOLLOW_UPS = ("Great, thanks! One more thing: {}", "Got it. And {}", "Perfect, that helped a lot. {}")
-_TRACE = "\n".join(
-    (
-        "Traceback (most recent call last):",
-        *(
-            f'  File "/srv/app/part_{n}.py", line {7 * n}, in step_{n}\n    return run_{n}(job)'
-            for n in range(40)
-        ),
-        "ValueError: bad value",
-    )
-)
+_STEPS = (f'  File "/app/part_{n}.py", line {7 * n}, in step_{n}\n    return run_{n}(job)' for n in range(40))
+_TRACE = "\n".join(("Traceback (most recent call last):", *_STEPS, "ValueError: bad value"))
 
 Write = Callable[[str, random.Random], str]
 PROMPTS: dict[str, Write] = {
@@ -80,17 +73,15 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
             progress(f"{found.reader.name}: {name}")
             figures = np.array([figure for corpus in corpora for figure in _asked(corpus, write)])
             if len(figures):
-                hit, share, shown = (100 * figures.mean(axis=0)).round(1).tolist()
-                numbers[f"{found.path.name}, {name}"] = {"hit@1": hit, "R@10": share, "shown": shown}
-                rows.append((f"{found.reader.name}, {name}", *map(str, (len(figures), hit, share, shown))))
+                measured = [len(figures), *(100 * figures.mean(axis=0)).round(1).tolist()]
+                numbers[f"{found.path.name}, {name}"] = dict(zip(_COLUMNS[1:], measured, strict=True))
+                rows.append((f"{found.reader.name}, {name}", *map(str, measured)))
     if not rows:
         raise InvalidInput(
             "None of these files has questions with known answers.", "Give files of LoCoMo, for example."
         )
-    columns = ("questions", "asked", "hit@1", "R@10", f"first hit ≥ {SHOWN}")
-    return Report(
-        {**numbers, "files": checksums(files)}, (Table("Questions in prompts, %", columns, tuple(rows)),)
-    )
+    numbers["files"] = checksums(files)
+    return Report(numbers, (Table("Questions in prompts, %", _COLUMNS, tuple(rows)),))
 
 
 def _asked(corpus: Corpus, write: Write) -> Iterator[tuple[float, float, float]]:
@@ -111,5 +102,6 @@ def _answered(memory: Memory, corpus: Corpus, question: Question, prompt: str) -
     sessions = corpus.unit == "session"
     hits = memory.recall(prompt, limit=SESSION_DEPTH if sessions else 10)
     ranked = by_best(hits, BEST) if sessions else [hit.id for hit in hits]
-    first = float(bool(ranked) and ranked[0] in question.gold)
-    return first, recall_at(ranked, question.gold, 10), float(bool(hits) and hits[0].score >= SHOWN)
+    shown = float(bool(hits) and hits[0].score >= SHOWN)
+    first = float(not set(ranked[:1]).isdisjoint(question.gold))
+    return first, recall_at(ranked, question.gold, 10), shown
