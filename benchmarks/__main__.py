@@ -13,6 +13,10 @@ from holdfast_cli.commands.command import command
 from holdfast_cli.commands.options import Output
 from holdfast_cli.commands.render.screen import Screen, answer
 
+Data = Annotated[
+    list[Path],
+    typer.Argument(metavar="DATA", exists=True, help="Files of data sets, sessions, or folders of them."),
+]
 Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")]
 Folder = Annotated[
     Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
@@ -26,10 +30,7 @@ Sizes = Annotated[
 def recall(
     options: Output,
     *,
-    data: Annotated[
-        list[Path],
-        typer.Argument(metavar="DATA", exists=True, help="Files of data sets, or folders of them."),
-    ],
+    data: Data,
     strip_markup: Annotated[
         bool,
         typer.Option("--strip-markup", help="Remove the markup of tool use from the sessions of agents."),
@@ -57,10 +58,7 @@ def recall(
 def prompts(
     options: Output,
     *,
-    data: Annotated[
-        list[Path],
-        typer.Argument(metavar="DATA", exists=True, help="Files of data sets, or folders of them."),
-    ],
+    data: Data,
 ) -> None:
     """Measure recall for questions among small talk and pastes, beside the questions alone.
 
@@ -107,10 +105,7 @@ def side_by_side(
 def meaning(
     options: Output,
     *,
-    data: Annotated[
-        list[Path],
-        typer.Argument(metavar="DATA", exists=True, help="LoCoMo or RealMem files, or folders of them."),
-    ],
+    data: Data,
 ) -> None:
     """Measure what an embedder adds to recall, from one that is noise to one that knows the answers.
 
@@ -125,10 +120,7 @@ def meaning(
 def calibration(
     options: Output,
     *,
-    data: Annotated[
-        list[Path],
-        typer.Argument(metavar="DATA", exists=True, help="LoCoMo files, sessions of agents, or folders."),
-    ],
+    data: Data,
 ) -> None:
     """Measure whether the scores of hits are how likely they answer.
 
@@ -163,12 +155,7 @@ def speed(
 def context(
     options: Output,
     *,
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DATA", exists=True, help="Logs of agent sessions and LoCoMo files, or folders of them."
-        ),
-    ],
+    data: Data,
     only: Only = None,
 ) -> None:
     """Measure what compaction takes, what prompts hold, and what summaries keep.
@@ -223,10 +210,7 @@ def records(
 def learn(
     options: Output,
     *,
-    data: Annotated[
-        list[Path],
-        typer.Argument(metavar="DATA", exists=True, help="Logs of agent sessions, or folders of them."),
-    ],
+    data: Data,
     only: Only = None,
     folder: Folder = None,
     llm: Annotated[

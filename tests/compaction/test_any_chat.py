@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from compaction_chats import WAYS, AsyncScribe, Scribe, buffer, compact, lossless
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tree_checks import (
     EVENTS,
     LIMITS,
@@ -31,6 +31,7 @@ from tree_checks import (
     tail_of,
 )
 
+import soak
 from holdfast import CompactionResult, Memory, Message
 from soak import cases
 
@@ -271,16 +272,8 @@ def run_machine(memory: Memory, examples: int, steps: int) -> None:
         pass
 
     Bound.memory = memory
-    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    run_state_machine_as_test(
-        Bound,
-        settings=settings(
-            phases=(Phase.explicit, Phase.generate),
-            max_examples=examples,
-            stateful_step_count=steps,
-            suppress_health_check=checks,
-        ),
-    )
+    ignored = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    soak.run_machine(Bound, examples, steps, ignored)
 
 
 @pytest.mark.scaled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+import soak
 from holdfast import Conflict, Denied, InvalidInput, Memory, Record, View
 from learning_scripts import Clock
 from soak import cases
@@ -515,17 +516,8 @@ def run_machine(location: str, examples: int, steps: int) -> None:
 
     Bound.clock = Clock()
     Bound.memory = Memory(location, user="ada", admin=True, durability="normal", clock=Bound.clock)
-    checks: Iterable[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
     with Bound.memory:
-        run_state_machine_as_test(
-            Bound,
-            settings=settings(
-                phases=(Phase.explicit, Phase.generate),
-                max_examples=examples,
-                stateful_step_count=steps,
-                suppress_health_check=list(checks),
-            ),
-        )
+        soak.run_machine(Bound, examples, steps, [HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @pytest.mark.scaled

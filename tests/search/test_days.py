@@ -202,3 +202,13 @@ def test_at_an_end_of_the_calendar_a_day_is_asked_for_without_an_error(now: date
     with Memory(":memory:", clock=lambda: now, zone="UTC") as memory:
         memory.chat("a").append(role="user", content="Sold the kayak.")
         assert found(memory.recall(f"{query} kayak")) == ["Sold the kayak."]
+
+
+def test_what_is_of_the_day_raises_nothing_of_another_day(memory: Memory) -> None:
+    night = [
+        ("2026-06-15T23:50:00Z", "We eat."),
+        ("2026-06-16T00:10:00Z", "A rhubarb cake came out of the oven."),
+    ]
+    memory.chat("a").append([{"role": "user", "content": text, "at": at} for at, text in night])
+    hits = memory.recall("What did I eat on 16 June 2026?", limit=2)
+    assert found(hits)[0] == "A rhubarb cake came out of the oven."

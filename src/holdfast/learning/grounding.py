@@ -23,7 +23,7 @@ from holdfast.learning.question import (
 from holdfast.llm.json_answers import has, listed, numbers_of, picked, table, text_of
 from holdfast.llm.llm_request import Unreadable
 from holdfast.safety import guard
-from holdfast.text.sentences import one_line, sentences
+from holdfast.text.sentences import is_question, one_line, sentences
 from holdfast.types import Message, Range
 
 LONGEST = 1_000  # characters of an observation and of a quote
@@ -34,7 +34,6 @@ _SHORTEST_QUOTE = 6  # characters of two or three words; fewer are in every text
 # does.
 _CUT, _LONG_CUT = 4, 20
 _QUOTES = " \t\n\"'“”‘’«»„…"
-_CLOSING = f"{_QUOTES})]*_"  # what may stand after a question mark
 _LEFT_OUT = re.compile(r"…|\.{3,}")
 _TIMES = ("date", "time", "weekday")
 
@@ -171,7 +170,7 @@ def _statement(text: str) -> _Statement:
     # The text analysis is loaded by the first comparison.
     from holdfast.text.analyze import analyze, tokens
 
-    parts = [sentence for sentence in sentences(text) if not sentence.rstrip(_CLOSING).endswith(("?", "？"))]
+    parts = [sentence for sentence in sentences(text) if not is_question(sentence)]
     words = [analyze(token) for sentence in parts for token in tokens(sentence)]
     terms = frozenset(term for token in words for term in token.terms)
     has_digits = any(map(str.isdigit, "".join(parts)))

@@ -301,12 +301,11 @@ class ChatReader:
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
         # What is shown is in the order of time, and what is newest is in the window.
-        hits = read.find(
-            parse(query, self.clock()), replace(wanted, later=None, echo=hash_same(*split("user", query)))
-        )
+        wanted, now = replace(wanted, later=None, echo=hash_same(*split("user", query))), self.clock()
+        hits = read.find(parse(query, now), wanted)
         read.release()
         left = [
-            in_zone(hit, self.clock().tzinfo)
+            in_zone(hit, now.tzinfo)
             for hit in hits
             if hit.kind not in shown_whole and hit.id not in shown_already
         ]

@@ -6,9 +6,10 @@ What was said together is dated once, and long texts are cut.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from functools import cache
 from html import escape
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.prompt.entry_marks import own_start, speaker, whose
@@ -150,7 +151,7 @@ def write(entries: Iterable[RecallEntry]) -> str:
     """Return the text of a recall block, records first, in order of time; "" without entries."""
     parts: list[list[RecallEntry]] = []
     start, group = 0, ("", "")
-    for entry in sorted(entries, key=_order):
+    for entry in sorted(entries, key=attrgetter("hit.source", "group", "hit.at", "hit.seq", "hit.id")):
         own = (entry.hit.source, entry.group)
         if own != group or entry.seconds - start >= _HOUR:
             parts.append([])
@@ -173,11 +174,6 @@ def in_zone(hit: Hit, zone: tzinfo | None) -> Hit:
         return replace(hit, at=hit.at.astimezone(zone or UTC), last=last)
     except OverflowError:
         return hit
-
-
-def _order(entry: RecallEntry) -> tuple[str, str, datetime, int, str]:
-    hit = entry.hit
-    return hit.source, entry.group, hit.at, hit.seq, hit.id
 
 
 def _heading(entry: RecallEntry) -> str:

@@ -129,11 +129,11 @@ class Columns(ABC):
             chats = self.chat[start : min(start + _LINKED, last + 1)]
             order = np.argsort(chats, kind="stable").astype(np.int64) + start
             chat = self.chat[order]
-            begins = np.append(True, chat[1:] != chat[:-1])
+            begins, ends, before = np.ones(len(chat), bool), np.ones(len(chat), bool), np.zeros_like(order)
+            begins[1:] = ends[:-1] = chat[1:] != chat[:-1]
             # The document before each in its chat, 0 for none.
-            before = np.append(0, order[:-1])
+            before[1:] = order[:-1]
             before[begins] = self._newest[chat[begins]]
-            ends = np.append(begins[1:], True)
             self._newest[chat[ends]] = order[ends]
             self._link(order, begins, before)
 
@@ -330,8 +330,7 @@ class MessageColumns(Columns):
         self.block[order] = number[source]
         self.blocks += int(fresh.sum())
         self._block_words = _grow(self._block_words, self.blocks)
-        added = np.bincount(self.block[order], weights=self.words[order], minlength=self.blocks)
-        self._block_words[: self.blocks] += added.astype(np.int64)
+        np.add.at(self._block_words, self.block[order], self.words[order].astype(np.int64))
 
 
 def _grow(array: NDArray[_Scalar], size: int) -> NDArray[_Scalar]:

@@ -96,8 +96,9 @@ class Corpora:
         if docs is not self._centre:
             spaces = zip(self.columns, self._split(docs), strict=True)
             near = [columns.around(some) for columns, some in spaces]
-            self._centre = docs
-            self._neighbours = [self.numbers(some) for some in zip(*near, strict=True)]
+            self._centre, self._neighbours = docs, near[0]
+            if len(near) > 1:
+                self._neighbours = [self.numbers(some) for some in zip(*near, strict=True)]
         return self._neighbours
 
     def concludes(self, docs: Numbers) -> Mask:
@@ -105,10 +106,12 @@ class Corpora:
         roles = [role for columns in self.columns for role, _ in columns.actors]
         assistant = np.array([role == "assistant" for role in roles], bool)
         in_turn = np.array([role in ("assistant", "tool") for role in roles], bool)
+        # Document 0 of each space stands for none.
+        none = self.each(self.documents[:-1], docs)
         docs, before, after, *_ = self.around(docs)
 
         def goes_on(places: Numbers) -> Mask:
-            there: Mask = ~np.isin(places, self.documents)
+            there: Mask = places > none
             there &= in_turn.take(self.take("actor", places))
             return there
 

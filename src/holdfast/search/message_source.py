@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,7 +83,8 @@ class MessageRanking:
             docs = self._scores.docs[begin:end] - first
             own = shares[begin:end]
             same = view.columns.same.take(docs)
-            own[same == matches[place].query.same] *= _GIVES_WAY
+            if matches[place].query.same is not None:
+                own[same == matches[place].query.same] *= _GIVES_WAY
             own *= rank.first_of_equals(same, own)
             ranks = ranking(view, docs, own, passing, filters.limit).part()
             likely = probabilities(view, ranks, filters.min_score)
@@ -109,7 +109,7 @@ class MessageRanking:
                 copies |= {(place, doc): told for doc, told in _copies(view, docs, self._filters).items()}
         why = reasons(self._scores, [ranked.rank for ranked in chosen])
         return {
-            ranked: replace(message_hit(ranked.score, reason, *stored[key]), **copies.get(key, {}))
+            ranked: message_hit(ranked.score, reason, *stored[key], **copies.get(key, {}))
             for ranked, reason in zip(chosen, why, strict=True)
             if (key := (ranked.place, ranked.rank.doc)) in stored
         }
@@ -149,8 +149,11 @@ def _corpus(match: MatchedMessages, filters: Filters) -> rank.Corpus:
     return rank.Corpus(columns, match.terms, focus, np.logical_and.reduce(masks) if masks else None)
 
 
-def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
-    """Return a message as a hit; one without text shows its tool calls, a line each."""
+def message_hit(score: float, why: Why, chat: str, message: Message, **told: Any) -> Hit:
+    """Return a message as a hit; one without text shows its tool calls, a line each.
+
+    `told` are the `times` it was said, and the `last` one, if others repeat it.
+    """
     text = message.content
     if not text.strip():
         calls = ((call.name, call.arguments) for call in message.calls)
@@ -170,6 +173,7 @@ def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
         at=message.at or EPOCH,
         why=why,
         flags=flags_like(message),
+        **told,
     )
 
 

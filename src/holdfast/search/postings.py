@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ class Postings:
             first += len(part.words)
         self._counts: list[int] = counts.tolist()
 
-    @property
+    @cached_property
     def counts(self) -> list[int]:
         """How many places have each term, in what is said and in output; with a mask, how many documents."""
         if self._mask is not None:
@@ -181,8 +182,9 @@ def _join_synonyms(synonyms: Sequence[TermPostings], documents: int) -> TermPost
             room -= len(synonym.docs)
     if len(chosen) < 2:
         return chosen[0] if chosen else NOTHING
-    inside = _union([postings.passages for postings in chosen])
-    return TermPostings(*_union([postings[:2] for postings in chosen]), inside)
+    inside = [postings.passages for postings in chosen if len(postings.passages[0])]
+    passages = _union(inside) if inside else NOTHING.passages
+    return TermPostings(*_union([postings[:2] for postings in chosen]), passages)
 
 
 def _union(lists: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats]:

@@ -14,6 +14,7 @@ from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.function_words import foreign_stop_words
 from holdfast.text.relative_days import find_spans
 from holdfast.text.requests import points_back, split_request
+from holdfast.text.sentences import is_question
 from holdfast.text.synonyms import related
 from holdfast.text.word_forms import LATIN, forms, languages
 from holdfast.types import MAX_COUNT
@@ -66,8 +67,9 @@ class Query:
 
     `dates` are those that it names, in the `zone` of who asks, and `spans` those by the clock, as (from,
     before) in microseconds. `length` is the number of its words; one that counts for less than one is less
-    of a word. `same` is `hash_same` of a question, which answers nothing. `request` is the part of it that
-    asks and `setting` the rest, where it has both; `points_back` is whether it asks about that.
+    of a word. `same` is `hash_same` of a question, which answers nothing, None of others. `request` is the
+    part of it that asks and `setting` the rest, where it has both; `points_back` is whether it asks about
+    that.
     """
 
     words: tuple[Word, ...]
@@ -77,7 +79,7 @@ class Query:
     dates: tuple[PartialDate, ...]
     spans: tuple[tuple[int, int], ...] = ()
     zone: tzinfo = UTC
-    same: int = 0
+    same: int | None = None
     request: Query | None = None
     setting: Query | None = None
     points_back: bool = False
@@ -149,7 +151,7 @@ def _parse(query: str, words: tuple[Word, ...], now: datetime | None) -> Query:
         dates=tuple(find_dates(query)[:MAX_DATES]),
         spans=tuple(find_spans(query, now)[:MAX_DATES]) if now else (),
         zone=now.tzinfo or UTC if now else UTC,
-        same=analyze.hash_same(query) if query.rstrip().endswith(("?", "？")) else 1,
+        same=analyze.hash_same(query) if is_question(query) else None,
     )
 
 
@@ -222,4 +224,4 @@ def _forms(tokens: list[str]) -> dict[str, list[int]]:
     if not spoken and not is_english:
         # Nothing tells it.
         spoken = LATIN
-    return {analyze.fold(word): forms(word, spoken) for word in words}
+    return {analyze.fold(word): forms(word, spoken) for word in words if spoken or not word.isascii()}

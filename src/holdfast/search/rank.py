@@ -211,7 +211,9 @@ def raise_lenders(
 ) -> Scores:
     """Raise the message with words of the query above one that has none and scores by standing beside it."""
     floors = every.each(_floors(scores, every, limit), scores.docs)
-    borrowers = scores.docs[~_own(scores) & (scores.total >= floors) & (scores.total > 0)]
+    # What is of the day that is asked for borrows nothing.
+    of_day = scores.bonuses.get("date", np.zeros(len(scores.docs))) > 0
+    borrowers = scores.docs[~_own(scores) & ~of_day & (scores.total >= floors) & (scores.total > 0)]
     if not len(borrowers):
         return scores
     around = np.stack(every.around(borrowers)[1:])

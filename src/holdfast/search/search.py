@@ -340,10 +340,9 @@ class SearchReader:
         """Return whether a message has more of the words of a setting than small talk has by chance."""
         if setting is None:
             return False
-        matched = self._matched_everywhere(
-            setting, replace(filters, sources=frozenset(("message",)), limit=1)
-        )
-        ranking = MessageRanking(list(_messages(matched, setting).values()), replace(filters, limit=1))
+        first = replace(filters, sources=frozenset(("message",)), limit=1)
+        messages = _messages(self._matched_everywhere(setting, first), setting)
+        ranking = MessageRanking(list(messages.values()), first)
         return ranking.most * setting.length > BY_CHANCE + setting.length / ONE_IN
 
     def _matched_everywhere(self, query: Query, filters: Filters) -> dict[str, list[list[Matched]]]:

@@ -108,7 +108,7 @@ class Segment:
         """The words that may be looked up by their letters, in order."""
         return Vocabulary(self.letters.tobytes().decode().split())
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """The memory that the arrays take, in bytes."""
         return sum(array.nbytes for array in self._arrays())

@@ -18,6 +18,7 @@ import Stemmer
 from holdfast.text import unspaced
 from holdfast.text.clean import normalized
 from holdfast.text.late_pattern import late_pattern
+from holdfast.text.sentences import is_question
 from holdfast.text.tables import table_lines
 
 VERSION = 5
@@ -296,7 +297,7 @@ def hash_same(said: str, output: str = "", words: Sequence[str] | None = None) -
     told = [word for word in every if word not in _COURTESY] or every
     if not told:
         return hash_term(said.strip() + output) if said.strip() or output else 0
-    return hash_term(" ".join((*told, "?" if said.rstrip().endswith(("?", "？")) else "", output)))
+    return hash_term(" ".join((*told, "?" if is_question(said) else "", output)))
 
 
 def plain_tokens(every: Iterable[str]) -> list[str]:

@@ -10,7 +10,6 @@ from holdfast.text.analyze import fold
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.units import MONTHS
 
-DAY = 86_400_000_000  # microseconds
 _END_OF_TIME = 253_402_300_800_000_000  # the end of the year 9999, the last one that `datetime` knows
 _NAMES = "january february march april may june july august september october november december".split()
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)} | {

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from holdfast.text.analyze import STOP_WORDS, tokens
 from holdfast.text.analyze import split as words_of
 from holdfast.text.prose import split
-from holdfast.text.sentences import sentences, without_filler
+from holdfast.text.sentences import is_question, sentences, without_filler
 
-_QUESTION = re.compile(r"[?？؟\u037e՞⁇]+[\s\"'”’»」』)）*_~]*$|[吗嗎呢][。!！]?$|か[。!！]?$")
+# A question by its last word, in Chinese and Japanese.
+_PARTICLE = re.compile(r"[吗嗎呢か][。!！]?$")
 # A request to be told something, and a question without its mark.
 _TELL_ME = re.compile(
     r"(?:please |kindly |can you |could you |just |now |so |and |then )*(?:(?:tell|remind|show) me\b|"
@@ -113,8 +114,8 @@ def points_back(request: str) -> bool:
 
 def _asks(sentence: str) -> bool:
     request = without_filler(sentence)
-    is_question = _QUESTION.search(sentence) or _TELL_ME.match(request)
-    return bool(is_question) and not _is_courtesy(request)
+    asks = is_question(sentence) or _PARTICLE.search(sentence) or _TELL_ME.match(request)
+    return bool(asks) and not _is_courtesy(request)
 
 
 def _without_lead(sentence: str) -> str:

@@ -32,6 +32,9 @@ _FILLER = re.compile(
     r"|\s[-–—]\s)\s*)+(?=\S)",
     re.IGNORECASE,
 )
+# What may stand after a question mark, and the marks, of Greek and Arabic as well.
+_CLOSING = " \n\t\r\"'“”‘’«»„…`」』)）]*_~"
+_ASKS = ("?", "？", "؟", "\u037e")
 _KEPT_AFTER_FILLER = 12  # characters; what would be left of a shorter sentence says nothing by itself
 _JOINABLE = 40  # characters of a line that may have been broken by its width
 
@@ -126,6 +129,11 @@ def _pieces(sentence: str) -> Iterator[str]:
         start = end
     if rest := sentence[start:].strip():
         yield rest
+
+
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence ends with a question mark, whatever quotes or brackets close it."""
+    return sentence.rstrip(_CLOSING).endswith(_ASKS)
 
 
 def without_filler(sentence: str) -> str:
