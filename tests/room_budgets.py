@@ -8,7 +8,7 @@ NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
     "errors types settings kinds events contract": 1_903,
-    "text": 2_265,
+    "text": 2_270,
     "safety": 1_816,
     "messages": 860,
     "store": 5_170,
@@ -16,11 +16,11 @@ BUDGETS = {
     "search": 3_426,
     "dedup": 1_353,
     "records": 1_743,
-    "prompt": 1_698,
+    "prompt": 1_695,
     "compaction": 1_860,
     "learning": 3_832,
-    "tools": 2_590,
-    "front": 1_844,
+    "tools": 2_591,
+    "front": 1_842,
     "port integrations providers testing": 8_065,
     "commands": 4_023,
     "hooks": 2_974,

@@ -19,6 +19,7 @@ from holdfast.records.view import View
 from holdfast.store.granted import restrict
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import check_time, to_micros
+from holdfast.text.zones import local
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -290,10 +291,7 @@ def checked_clock(clock: Callable[[], datetime], zone: tzinfo) -> Callable[[], d
         if not isinstance(at, datetime):
             raise InvalidInput(f"`clock` returned {shown(at)}.", "Let it return a datetime.")
         check_time(at)
-        try:
-            return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(zone)
-        except OverflowError:  # at an end of the calendar
-            return at
+        return local(at if at.tzinfo else at.replace(tzinfo=UTC), zone)
 
     if not callable(clock):
         raise InvalidInput(f"`clock` is {shown(clock)}.", "Pass a function that returns a datetime.")

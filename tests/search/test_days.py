@@ -212,3 +212,12 @@ def test_what_is_of_the_day_raises_nothing_of_another_day(memory: Memory) -> Non
     memory.chat("a").append([{"role": "user", "content": text, "at": at} for at, text in night])
     hits = memory.recall("What did I eat on 16 June 2026?", limit=2)
     assert found(hits)[0] == "A rhubarb cake came out of the oven."
+
+
+def test_a_time_at_an_end_of_the_calendar_is_shown_as_it_is() -> None:
+    with Memory(":memory:", user="ada", zone=HERE) as memory:
+        memory.chat("a").append(role="user", content="The garden is old.", at="0001-01-01T00:00:00Z")
+        tools = {tool.name: tool for tool in memory.tools(memory.chat("b"))}
+        assert '"0001-01-01T00:00' in tools["recall"]('{"query": "garden"}').text
+        prompt = memory.chat("b").prompt(budget=2_000, query="garden")
+        assert "0001-01-01 00:00" in str(prompt.messages)

@@ -6,7 +6,7 @@ What was said together is dated once, and long texts are cut.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from functools import cache
 from html import escape
 from operator import attrgetter
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.prompt.entry_marks import own_start, speaker, whose
 from holdfast.prompt.knowledge_block import RELEASED, escaped_line
+from holdfast.text.zones import local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -168,12 +169,8 @@ def _opening(hits: Sequence[Hit]) -> str:
 
 
 def in_zone(hit: Hit, zone: tzinfo | None) -> Hit:
-    """Return a hit with its time in a zone; an end of the calendar stays as it is."""
-    try:
-        last = hit.last and hit.last.astimezone(zone or UTC)
-        return replace(hit, at=hit.at.astimezone(zone or UTC), last=last)
-    except OverflowError:
-        return hit
+    """Return a hit with its times in a zone."""
+    return replace(hit, at=local(hit.at, zone), last=hit.last and local(hit.last, zone))
 
 
 def _heading(entry: RecallEntry) -> str:

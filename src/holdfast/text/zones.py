@@ -36,6 +36,14 @@ def check_zone(zone: str | tzinfo | None) -> tzinfo:
         ) from error
 
 
+def local(at: datetime, zone: tzinfo | None) -> datetime:
+    """Return a time in a zone; at an end of the calendar as it is."""
+    try:
+        return at.astimezone(zone or UTC)
+    except OverflowError:
+        return at
+
+
 def _zone_of_machine() -> str:
     """Return the name of the zone of this machine, "" if it says none."""
     if name := os.environ.get("TZ"):

@@ -13,6 +13,7 @@ from hashlib import blake2s
 from typing import Any, NamedTuple, TypeVar, cast
 
 from holdfast.errors import InvalidInput
+from holdfast.text.zones import local
 from holdfast.tools.results import as_json
 from holdfast.types import MAX_COUNT, is_whole
 
@@ -58,8 +59,8 @@ def _in_zone(item: ItemT, zone: tzinfo) -> ItemT:
     at = getattr(item, "at", "")
     if zone is UTC or not at:
         return item
-    local = datetime.fromisoformat(at).astimezone(zone).isoformat(timespec="minutes")
-    return cast("ItemT", replace(cast("Any", item), at=local))
+    there = local(datetime.fromisoformat(at), zone).isoformat(timespec="minutes")
+    return cast("ItemT", replace(cast("Any", item), at=there))
 
 
 class Page:
