@@ -44,6 +44,23 @@ def test_one_score_tells_what_is_said_from_what_is_hardly_related(memory: Memory
     assert [hit.text for hit in memory.recall(FACTS[0], min_score=0.2)] == [FACTS[0]]
 
 
+@pytest.mark.parametrize(
+    ("fact", "query"),
+    [
+        ("I'm vegan.", "vegan"),
+        ("Lisbon.", "Lisbon"),
+        ("My cat is Kiki.", "cat kiki"),
+        ("Allergic to peanuts", "allergic to peanuts"),
+        ("我吃素。", "吃素"),
+    ],
+)
+def test_a_fact_in_its_own_words_alone_is_worth_showing(memory: Memory, fact: str, query: str) -> None:
+    memory.chat("c").append(role="user", content=fact)
+    memory.remember(fact, kind="fact")
+    for source in ("message", "record"):
+        assert memory.recall(query, sources=[source], min_score=0.3)
+
+
 def test_a_word_that_is_nowhere_lowers_the_score(memory: Memory) -> None:
     memory.chat("c").append(role="user", content="The ferry to Bergen leaves at nine.")
     memory.remember("The ferry is blue.", kind="fact")

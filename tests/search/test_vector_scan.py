@@ -113,11 +113,3 @@ def test_of_many_hardly_one_in_a_thousand_is_missed(count: int, dimension: int) 
         exact = set((np.argpartition(-(rows @ query), 10)[:10] + 1).tolist())
         found += len(exact & set(matrix.nearest(query, 10).docs.tolist()))
     assert found >= 995
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40))
-def test_bits_are_counted_alike_without_numpy_2(words: list[int]) -> None:
-    given_words = np.array(words, np.uint64)
-    expected = [word.bit_count() for word in words]
-    assert vector_scan._ones(given_words).tolist() == expected
-    assert vector_scan._ones_by_table(given_words).tolist() == expected

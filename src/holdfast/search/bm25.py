@@ -47,7 +47,7 @@ class MessageSums:
 
     def __init__(self, corpora: Corpora, terms: Sequence[Sequence[QueryTerm]]) -> None:
         w = self._weights = weights.WEIGHTS
-        self._corpora, self._terms = corpora, terms
+        self._corpora, self.terms = corpora, terms
         of_each = [[term.weight * term.rarity for term in some] for some in terms]
         self._idf = list(chain.from_iterable(of_each))
         # The place of each term among those of its space, and the rarity of each place in each space.
@@ -83,7 +83,7 @@ class MessageSums:
     def _ceilings(self, of_blocks: Sequence[float]) -> list[float]:
         """Return the largest sum that a message of each space can have."""
         w, ceilings, rarities = self._weights, [], zip(self._idf, of_blocks, strict=True)
-        for columns, terms in zip(self._corpora.columns, self._terms, strict=True):
+        for columns, terms in zip(self._corpora.columns, self.terms, strict=True):
             most = 1 + w.output if columns.total_output else 1
             ceiling = 0.0
             for of_words, of_block in islice(rarities, len(terms)):
@@ -94,7 +94,7 @@ class MessageSums:
     def _count_best_passages(self) -> tuple[Numbers, Floats]:
         """Return the messages with several passages, and the sums of their words with the best passage."""
         w, corpora = self._weights, self._corpora
-        passages = [[term.said.passages for term in some] for some in self._terms]
+        passages = [[term.said.passages for term in some] for some in self.terms]
         places, frequencies, sizes = _join(passages, corpora.places)
         if not len(places):
             return NOTHING.passages
@@ -117,7 +117,7 @@ class MessageSums:
 
     def _count_output(self) -> Floats:
         w, corpora = self._weights, self._corpora
-        put_out = [[(term.output.docs, term.output.frequencies) for term in some] for some in self._terms]
+        put_out = [[(term.output.docs, term.output.frequencies) for term in some] for some in self.terms]
         docs, frequencies, sizes = _join(put_out, corpora.documents)
         slopes = [w.b * columns.outputs / max(columns.total_output, 1) for columns in corpora.columns]
         self._put_out = docs, np.cumsum(sizes)
@@ -132,8 +132,8 @@ class MessageSums:
         """Return the sum of each block, and the rarity of each term among blocks."""
         w, corpora = self._weights, self._corpora
         # The blocks of each space once for each of its terms, one after the other.
-        counts = [part.blocks for part, some in zip(corpora.columns, self._terms, strict=True) for _ in some]
-        before = [begin for begin, some in zip(corpora.blocks, self._terms, strict=False) for _ in some]
+        counts = [part.blocks for part, some in zip(corpora.columns, self.terms, strict=True) for _ in some]
+        before = [begin for begin, some in zip(corpora.blocks, self.terms, strict=False) for _ in some]
         begins = np.cumsum([0, *counts])
         shifts = begins[:-1] - before
         keys = corpora.take("block", docs)
@@ -144,7 +144,7 @@ class MessageSums:
         idf = [
             w.session * term.weight * inverse_frequency(count, number)
             for term, count, number in zip(
-                chain.from_iterable(self._terms), counts, having.tolist(), strict=True
+                chain.from_iterable(self.terms), counts, having.tolist(), strict=True
             )
         ]
         # The words of each block, relative to the average.
@@ -274,7 +274,7 @@ class MessageSums:
             for place, row in zip(places.tolist(), rows.tolist(), strict=True):
                 matches[place].add(row)
         return [
-            tuple(dict.fromkeys(self._terms[space][row].written for row in sorted(rows)))
+            tuple(dict.fromkeys(self.terms[space][row].written for row in sorted(rows)))
             for space, rows in zip(self._corpora.spaces(docs).tolist(), matches, strict=True)
         ]
 

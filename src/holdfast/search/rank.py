@@ -23,7 +23,7 @@ from holdfast.search import weights
 from holdfast.search.bm25 import MessageSums, add_at, relative, saturate
 from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
 from holdfast.search.corpora import Corpora
-from holdfast.search.postings import QueryTerm
+from holdfast.search.postings import LIKE, QueryTerm
 from holdfast.types import Why
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def score(corpora: Sequence[Corpus], limit: int, later: Later | None) -> Scores:
             weights.WEIGHTS.date
             * max(float(best.total[start:end].max(initial=0.0)), _OF_THE_DAY * ceiling)
             * _fit(corpus.columns, corpus.focus.dates)
-            * _substance(corpus.columns.words[: corpus.columns.last + 1])
+            * _substance(corpus.columns.words[: corpus.columns.last + 1], _half(corpus.terms))
             for corpus, ceiling, (start, end) in spaces
         )
     docs = in_reach(limit, partial(exact, bonus=bonus), mask, bonus)
@@ -318,7 +318,8 @@ def _exact(
         "neighbours": share * context,
         "session": sums.blocks.take(every.take("block", docs)),
     }
-    factors = {"substance": _substance(every.take("words", docs))}
+    halves = every.each([_half(terms) for terms in sums.terms], docs)
+    factors = {"substance": _substance(every.take("words", docs), halves)}
     if w.conclusion:
         factors["conclusion"] = 1 + w.conclusion * every.concludes(docs).astype(np.float64)
     if any(focus.actors for focus in focuses):
@@ -364,7 +365,7 @@ def score_alone(
         add_at(words, docs, saturate(frequency, w.k1, idf))
         ceiling += idf * (w.k1 + 1)
     docs = np.flatnonzero(words)
-    factors = {"substance": _substance(columns.words.take(docs))}
+    factors = {"substance": _substance(columns.words.take(docs), _half(terms))}
     if asks_time:
         factors["time words"] = 1 + w.time * columns.tells_time.take(docs).astype(np.float64)
     ceiling = max(ceiling * _most(Focus(asks_time=asks_time), columns), 1e-9)
@@ -373,11 +374,15 @@ def score_alone(
     return Scores(docs, total, parts, factors, {}, ceiling, partial(_match_words, terms, docs))
 
 
-def _substance(words: Numbers) -> Floats:
-    """Return the factors of texts by their numbers of words: short texts say little."""
+def _substance(words: Numbers, half: float | Floats) -> Floats:
+    """Return the factors of texts by their words: short texts say little; `half` words have half a factor."""
     length = np.maximum(words, 1).astype(np.float64)
-    half = weights.WEIGHTS.substance
-    return length / (length + half) if half else np.ones(len(words))
+    return length / (length + half)
+
+
+def _half(terms: Sequence[QueryTerm]) -> float:
+    """Return the number of words that have half a factor: a text as short as the query says enough."""
+    return min(weights.WEIGHTS.substance, sum(not term.written.startswith(LIKE) for term in terms))
 
 
 def _combine(

@@ -7,7 +7,7 @@ numpy's own, since a BLAS starts several for one query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -129,7 +129,7 @@ class VectorMatrix:
         for row, word in zip(
             self._signs[:, : self._count], _signs(query[None], self._words)[:, 0], strict=True
         ):
-            differing += _ones(row ^ word)
+            differing += np.bitwise_count(row ^ word)
         differing[~passing] = 64 * self._words + 1
         counts = np.bincount(differing, minlength=64 * self._words + 2)[:-1]
         bound = min(int(np.searchsorted(np.cumsum(counts), count)), 64 * self._words)
@@ -166,16 +166,3 @@ def _signs(rows: Rows, words: int) -> NDArray[np.uint64]:
     bits = np.packbits(rows > 0, axis=1)
     packed[:, : bits.shape[1]] = bits
     return np.ascontiguousarray(packed.view(np.uint64).T)
-
-
-def _ones_by_table(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return the number of set bits without numpy 2.0, five times slower."""
-    counts: NDArray[np.uint8] = _TABLE.take(words.view(np.uint16)).reshape(-1, 4).sum(axis=1, dtype=np.uint8)
-    return counts
-
-
-# The number of set bits of each word.
-_ones: Callable[[NDArray[np.uint64]], NDArray[np.uint8]] = getattr(np, "bitwise_count", _ones_by_table)
-_TABLE = np.unpackbits(np.arange(2**16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(
-    axis=1, dtype=np.uint8
-)
