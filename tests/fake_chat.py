@@ -70,6 +70,7 @@ class FakeChat:
         """Store messages in their order, all or none, and return them as stored."""
         with self._space.lock:
             log = self._log()
+            log.writers.add(self._scope.agent)
             stored = log.append(messages)
             if stored:
                 self._space.logs[self.id] = log

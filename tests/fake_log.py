@@ -40,6 +40,7 @@ class Log:
 
     id: str
     agent: str
+    writers: set[str] = field(default_factory=set)
     messages: list[Message] = field(default_factory=list)
     tree: dict[str, Summary] = field(default_factory=dict)
     title: str = ""

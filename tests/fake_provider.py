@@ -56,8 +56,8 @@ class FakeProvider(Known):
     ) -> list[ChatInfo]:
         """List chats, the one with the newest message first."""
         with self._lock:
-            every = [log.info(self._scope.user) for log in self._space.logs.values()]
-        own = [one for one in every if self._scope.agent in ("", one.agent)]
+            logs, agent = self._space.logs.values(), self._scope.agent
+            own = [log.info(self._scope.user) for log in logs if agent in ("", *log.writers)]
         found = [one for one in own if archived in (None, one.archived)]
         found.sort(key=lambda one: one.newest, reverse=True)
         return found[offset : None if limit is None else offset + limit]

@@ -57,8 +57,8 @@ class Memory(MemoryHandle):
         tenant: whose installation it is; empty for one's own.
         user: whose memory it is. Nothing of one user is ever found by another. Without one, that of
             `acting_as`.
-        agent: who acts. Chats opened through this handle belong to it, and recall and `chats` cover only its
-            chats; of records, those of this agent and those of none. Empty covers those of all agents.
+        agent: who acts. Recall and `chats` cover the chats that it opened or wrote in; of records, those of
+            this agent and those of none. Empty covers those of all agents.
             Without one, that of `acting_as`.
         project: a project of the user: what is written goes there, and what is known of it, of the user and
             of the tenant is read, in this order. A project of that name of another user is another one.

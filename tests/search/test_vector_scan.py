@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.search import vector_scan
 from holdfast.search.vector_scan import VectorMatrix
 from tables import each
 

@@ -201,6 +201,7 @@ def test_a_newer_database_is_refused_and_stays_as_it_is(filled: str) -> None:
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_database_from_before_0_1_is_refused_and_stays_as_it_is(filled: str, *, read_only: bool) -> None:
+    query(filled, f"DELETE FROM schema_version WHERE version > {FIRST}")
     query(filled, "UPDATE schema_version SET version = 21")
     with pytest.raises(UnreleasedSchema, match=r"version 21, of a Holdfast before 0\.1.*[Ee]xport"):
         Memory(filled, read_only=read_only)

@@ -54,6 +54,17 @@ _COMMON: dict[str, type[np.generic]] = {
 }
 
 
+class Viewer(NamedTuple):
+    """An agent, "" for all agents, and the names of documents of others that it sees."""
+
+    agent: str
+    joined: frozenset[str]
+
+    def sees(self, name: str, owner: str) -> bool:
+        """Return whether the agent sees what has a name and an owner."""
+        return self.agent in ("", owner) or name in self.joined
+
+
 class Columns(ABC):
     """One entry per document, at the place of its number; place 0 stands for no document.
 
@@ -164,26 +175,26 @@ class RecordColumns(Columns):
 
     ended: NDArray[np.int64]
 
-    def visible(self, version: int, agent: str, *, shared: bool) -> Mask:
+    def visible(self, version: int, viewer: Viewer, *, shared: bool) -> Mask:
         """Return a mask of the records with words that were alive at a version and that an agent may see.
 
-        With `shared`, records of no agent are visible to all; the agent "" sees those of all agents.
+        With `shared`, records of no agent are visible to all.
         """
         size = self.last + 1
         alive = self.ended[:size] > version
         alive &= self.words[:size] > 0
         alive[min(version, self.last) + 1 :] = False
-        if agent and self.chats:
-            allowed = np.array([_may_see(agent, owner, shared=shared) for _, owner in self.chats], bool)
-            alive &= allowed.take(self.chat[:size])
+        if viewer.agent and self.chats:
+            allowed = [viewer.sees(name, owner) or (shared and not owner) for name, owner in self.chats]
+            alive &= np.array(allowed, bool).take(self.chat[:size])
         return alive
 
-    def newest(self, identity: str, version: int, agent: str, *, shared: bool) -> int:
+    def newest(self, identity: str, version: int, viewer: Viewer, *, shared: bool) -> int:
         """Return the newest document of an id up to a version that an agent may see, 0 for none."""
         numbers = [
             number
             for (name, owner), number in self.chats.items()
-            if name == identity and _may_see(agent, owner, shared=shared)
+            if name == identity and (viewer.sees(name, owner) or (shared and not owner))
         ]
         docs = np.flatnonzero(np.isin(self.chat[1 : min(version, self.last) + 1], numbers))
         return int(docs[-1]) + 1 if len(docs) else 0
@@ -195,10 +206,6 @@ class RecordColumns(Columns):
         del begins
         self.ended[order] = MAX_COUNT
         self.ended[before[before > 0]] = order[before > 0]
-
-
-def _may_see(agent: str, owner: str, *, shared: bool) -> bool:
-    return agent in ("", owner) or (shared and not owner)
 
 
 class MessageColumns(Columns):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic
 
 from holdfast.errors import Denied, HoldfastError, Unavailable
 from holdfast.search import segment as segments
+from holdfast.search.columns import Viewer
 from holdfast.search.meta_masks import MetaMasks
 from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
@@ -87,11 +88,12 @@ class Index(Generic[C]):
 
     def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
         """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
-        visible = self.source.visible(self.columns, agent, as_of)
+        viewer = Viewer(agent, self.source.joined(self._database, self._space, agent))
+        visible = self.source.visible(self.columns, viewer, as_of)
         postings = Postings(terms, self.parts, self.columns, visible)
         documents = self.covered if visible is None else int(visible.sum())
         searched = Searched(postings, documents, self.columns.names)
-        of_space = self.source, self._database, self._space, agent, self.columns, visible, searched
+        of_space = self.source, self._database, self._space, viewer, self.columns, visible, searched
         return SourceView(*of_space, meta=self.meta)
 
     def refresh_vectors(self, stored: VectorSet) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, MessageColumns, Numbers
+from holdfast.search.columns import Mask, MessageColumns, Numbers, Viewer
 from holdfast.search.filters import Filters
 from holdfast.search.meaning import DEPTH, probabilities, ranking, reasons
 from holdfast.search.segment import IndexedDocument
@@ -23,7 +23,7 @@ from holdfast.search.source import (
     time_masks,
     where_masks,
 )
-from holdfast.store import log, segments
+from holdfast.store import log, segments, sessions
 from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
 from holdfast.text.dates import spans
@@ -177,7 +177,7 @@ def message_hit(score: float, why: Why, chat: str, message: Message, **told: Any
     )
 
 
-def _visible(columns: MessageColumns, _agent: str, as_of: AsOf) -> Mask | None:
+def _visible(columns: MessageColumns, _viewer: Viewer, as_of: AsOf) -> Mask | None:
     """Return a mask of the messages that existed at a version; None for all.
 
     Messages of other agents are included, since they count for the rarity of words.
@@ -207,7 +207,7 @@ def _masks(
 ) -> Iterator[tuple[str, Mask]]:
     """Yield a mask of some messages for each filter, and for what the view shows."""
     columns = view.columns
-    allowed = [owner == view.agent for _, owner in columns.chats] if view.agent else []
+    allowed = [view.viewer.sees(*chat) for chat in columns.chats] if view.viewer.agent else []
     if not all(allowed):
         yield "agent", np.array(allowed, bool).take(columns.chat[docs])
     if filters.chat is not None:
@@ -249,4 +249,6 @@ def _read_messages(database: Database, space: str, after: int, limit: int) -> It
         yield IndexedDocument(doc, chat, agent, role, name or "", at, prose.passages(said), output)
 
 
-MESSAGES = SearchSource("message", MessageColumns, _read_messages, _visible, None, _masks, _look_up)
+MESSAGES = SearchSource(
+    "message", MessageColumns, _read_messages, _visible, None, _masks, _look_up, sessions.joined
+)

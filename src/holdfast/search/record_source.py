@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, RecordColumns
+from holdfast.search.columns import Mask, RecordColumns, Viewer
 from holdfast.search.fusion import Ranked
 from holdfast.search.meaning import best_rows, explain_hits
 from holdfast.search.segment import IndexedDocument
@@ -57,9 +57,9 @@ def best(
     return best_rows(view, query, terms, filters, page, read, partial(_checks, filters))
 
 
-def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:
+def _visible(columns: RecordColumns, viewer: Viewer, as_of: AsOf) -> Mask:
     """Return a mask of the alive versions that belong to an agent, or to none."""
-    return columns.visible(as_of.version, agent, shared=True)
+    return columns.visible(as_of.version, viewer, shared=True)
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
@@ -89,7 +89,7 @@ def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
 
 def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
     """Return the newest version of a record, even if retracted or in quarantine; no note of a run."""
-    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.agent, shared=True)
+    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.viewer, shared=True)
     record = records.by_versions(view.database, view.space, [version]).get(version)
     if record is None or record.run:
         return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search.columns import Columns, Mask, Numbers
+from holdfast.search.columns import Columns, Mask, Numbers, Viewer
 from holdfast.search.segment import IndexedDocument
 from holdfast.types import Hit, Source
 from holdfast.types.where import clauses
@@ -47,16 +47,18 @@ class SearchSource(Generic[C]):
     documents that an agent sees at a version, None for all. `find` returns the hits of a query; it is None
     for messages, which are ranked in all spaces at once. `masks` yields the name of each filter and a mask of
     documents, and `look_up` returns the document of a reference, None if the view does not show it.
+    `joined` returns the names of documents of other agents that an agent sees.
     `stored` is whether its segments are kept in the database.
     """
 
     name: Source
     columns: Callable[[], C]
     read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
-    visible: Callable[[C, str, AsOf], Mask | None]
+    visible: Callable[[C, Viewer, AsOf], Mask | None]
     find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]] | None
     masks: Callable[[SourceView[C], Numbers, Filters], Iterable[tuple[str, Mask]]]
     look_up: Callable[[SourceView[C], str, Filters], Document | None]
+    joined: Callable[[Database, str, str], frozenset[str]] = lambda *_: frozenset()
     stored: bool = True
 
     def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:
@@ -80,7 +82,7 @@ class SourceView(Generic[C]):
     source: SearchSource[C]
     database: Database
     space: str
-    agent: str
+    viewer: Viewer
     columns: C
     visible: Mask | None
     searched: Searched

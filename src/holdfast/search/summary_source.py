@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search.columns import Mask, RecordColumns
+from holdfast.search.columns import Mask, RecordColumns, Viewer
 from holdfast.search.meaning import best_rows, explain_hits
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import Document, SearchSource, SourceView, time_masks
@@ -58,8 +58,8 @@ def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
     )
 
 
-def _visible(columns: RecordColumns, agent: str, _as_of: AsOf) -> Mask:
-    return columns.visible(NOW.version, agent, shared=False)
+def _visible(columns: RecordColumns, viewer: Viewer, _as_of: AsOf) -> Mask:
+    return columns.visible(NOW.version, viewer, shared=False)
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
@@ -77,7 +77,7 @@ def _checks(filters: Filters, summary: Summary) -> Iterator[tuple[str, bool]]:
 
 def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
     """Return the summary with an id."""
-    number = view.columns.newest(reference, NOW.version, view.agent, shared=False)
+    number = view.columns.newest(reference, NOW.version, view.viewer, shared=False)
     summary = summaries.by_numbers(view.database, view.space, [number]).get(number)
     if summary is None:
         return None
@@ -90,4 +90,6 @@ def _read_summaries(database: Database, space: str, after: int, limit: int) -> I
         yield IndexedDocument(number, identity, agent, "summary", "", at, (text,))
 
 
-SUMMARIES = SearchSource("summary", RecordColumns, _read_summaries, _visible, find, _masks, _look_up)
+SUMMARIES = SearchSource(
+    "summary", RecordColumns, _read_summaries, _visible, find, _masks, _look_up, summaries.joined
+)

@@ -23,7 +23,7 @@ from holdfast.store.message_rows import (
     to_messages,
     to_row,
 )
-from holdfast.store.sessions import write_label
+from holdfast.store.sessions import join, write_label
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message, ToolCall
@@ -61,7 +61,7 @@ _ADD_TO_SESSION = f"""
         oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
         newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END
     WHERE space = :space AND chat = :chat
-    RETURNING length, title, ({NEWEST_DOC}) AS doc"""
+    RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined"""
 _BEGIN_SESSION = """
     INSERT INTO sessions (
         space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
@@ -210,7 +210,9 @@ def _insert(
     session = tx.all(_ADD_TO_SESSION, **counted)
     if not session:
         session = _begin_session(tx, counted, agent=agent, title=_title(rows), created=now)
-    length, title, doc = session[0]
+    length, title, doc, owner, joined = session[0]
+    if agent not in ("", owner, *(joined or "").split("\n")):
+        join(tx, space, chat, agent)
     if not title and (title := _title(rows)):
         with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_SET_TITLE, **keys, title=title)
@@ -234,9 +236,9 @@ def _insert(
 def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -> list[Row]:
     doc = tx.all(NEWEST_DOC, space=str(counted["space"]))[0][0]
     row = {**counted, **fields, "born": doc + 1}
-    first = {**row, "archived": 0, "channel": None, "meta": None}
+    first = {**row, "archived": 0, "channel": None, "meta": None, "joined": None}
     tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
-    return [(row["n"], row["title"], doc)]
+    return [(row["n"], row["title"], doc, row["agent"], None)]
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:

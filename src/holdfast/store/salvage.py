@@ -34,7 +34,7 @@ _DERIVED = ("segments", "calls", "imports")
 # The row of a lost chat, but for the columns that its messages determine.
 _UNKNOWN: TableRow = {"agent": "", "title": ""}
 _UNKNOWN |= dict.fromkeys(("archived", "oldest", "newest"), 0)
-_UNKNOWN |= dict.fromkeys(("created", "channel", "meta"))
+_UNKNOWN |= dict.fromkeys(("created", "channel", "meta", "joined"))
 # The number of pages, or of ranges, that are named one by one.
 _NAMED = 50
 

@@ -17,7 +17,12 @@ from holdfast.text.tables import packaged_text
 # The schema of 0.1; unreleased ones have lower numbers.
 FIRST = 22
 # The scripts that migrate each schema to the next one, by the number of the latter; `schema.sql` is the last.
-MIGRATIONS: Mapping[int, str] = {}
+MIGRATIONS: Mapping[int, str] = {
+    23: """
+        ALTER TABLE sessions ADD COLUMN joined TEXT;
+        CREATE INDEX sessions_joined ON sessions (space) WHERE joined IS NOT NULL;
+        """,
+}
 NEWEST = max(MIGRATIONS, default=FIRST)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)
 _COLUMN = re.compile(r"^ +(\w+) (TEXT|BIGINT|BYTEA)( NOT NULL)?(?: DEFAULT ('[^']*'|\d+))?")

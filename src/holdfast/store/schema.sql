@@ -32,8 +32,10 @@ CREATE TABLE sessions (
     channel TEXT,                       -- where it takes place, such as 'telegram'; NULL for none
     meta TEXT,                          -- JSON object; NULL for an empty one
     checksum BIGINT NOT NULL,           -- but for what it counts
+    joined TEXT,                        -- the other agents that wrote in it, a line break around each; NULL for none
     PRIMARY KEY (space, chat)
 );
+CREATE INDEX sessions_joined ON sessions (space) WHERE joined IS NOT NULL;
 
 -- The log: append-only, but for erasure.
 CREATE TABLE messages (

@@ -29,8 +29,15 @@ if TYPE_CHECKING:
 # Each is a field of `ChatInfo`.
 _FIELDS = "id title agent archived messages tokens oldest newest created channel meta".split()
 _INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
-_LIST = """
-    FROM sessions WHERE space = :space AND (:agent = '' OR agent = :agent)
+# A chat is one of the agent that opened it, and of those that wrote in it. No name has a line break.
+OF_AGENT = "(:agent = '' OR agent = :agent OR replace(joined, :line, '') <> joined)"
+JOINED = """
+    SELECT chat FROM sessions
+    WHERE space = :space AND joined IS NOT NULL AND replace(joined, :line, '') <> joined"""
+_JOIN = """
+    UPDATE sessions SET joined = coalesce(joined, '') || :line WHERE space = :space AND chat = :chat"""
+_LIST = f"""
+    FROM sessions WHERE space = :space AND {OF_AGENT}
     AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
     ORDER BY newest DESC, born DESC"""
 # The only statement that crosses spaces: a worker has to find spaces to work for. It reads their names only.
@@ -120,6 +127,29 @@ def agent(db: Reader, space: str, chat: str, otherwise: str | None = None) -> st
     return otherwise
 
 
+def is_of_agent(db: Reader, scope: Scope, chat: str) -> bool:
+    """Return whether there is such a chat, and the agent of the scope opened it or wrote in it."""
+    sql = f"SELECT 1 FROM sessions WHERE space = :space AND chat = :chat AND {OF_AGENT}"
+    return bool(db.all(sql, space=scope.space, chat=chat, **agent_values(scope.agent)))
+
+
+def joined(db: Reader, space: str, agent: str) -> frozenset[str]:
+    """Return the chats that another agent opened, and in which an agent wrote; none for the agent ""."""
+    rows = db.all(JOINED, space=space, **agent_values(agent)) if agent else ()
+    return frozenset(chat for (chat,) in rows)
+
+
+def join(tx: Connection, space: str, chat: str, agent: str) -> None:
+    """Make a chat that of an agent as well, which did not open it and writes in it."""
+    with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
+        tx.all(_JOIN, space=space, chat=chat, **agent_values(agent))
+
+
+def agent_values(agent: str) -> dict[str, str]:
+    """Return the values of an agent for `OF_AGENT` and `JOINED`."""
+    return {"agent": agent, "line": f"\n{agent}\n"}
+
+
 def next_space(db: Reader, after: str) -> str | None:
     """Return the next space after another one, in the order of the database, that is not empty."""
     space = db.all(_NEXT_SPACE, after=after)[0][0]
@@ -178,8 +208,8 @@ def list_chats(
 
     With `where`, only those whose metadata pass.
     """
-    values: dict[str, Value] = {"archived": -1 if archived is None else int(archived), "agent": scope.agent}
-    values |= {"anywhere": int(channel is None), "channel": channel or ""}
+    values: dict[str, Value] = {"archived": -1 if archived is None else int(archived)}
+    values |= {"anywhere": int(channel is None), "channel": channel or "", **agent_values(scope.agent)}
     most = MAX_COUNT if limit is None else limit
     if where is None:
         page: dict[str, Value] = {"limit": most, "offset": offset}

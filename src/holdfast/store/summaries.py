@@ -12,6 +12,7 @@ from holdfast.store import vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.store.sessions import JOINED, OF_AGENT, agent_values
 from holdfast.types import MAX_COUNT
 from holdfast.types.references import write_reference
 
@@ -28,12 +29,13 @@ _FIELDS = _COLUMNS.split(", ")
 _TIMES = ("since", "until", "at")
 _FROM_CHAT = f"FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT}"
 _CHILDREN = f"SELECT {_COLUMNS} {_FROM_CHAT} AND parent = :parent ORDER BY first"
-# A chat belongs to the agent that opened it, and so do its summaries. A handle without an agent sees all, and
-# one on the chat itself sees those of the chat.
+# Summaries belong to the agents of their chat. A handle without an agent sees all, and one on the chat itself
+# sees those of the chat.
 _BY_ID = f"""
     SELECT {_COLUMNS} FROM summaries
     WHERE space = :space AND id = :id AND ended = {MAX_COUNT} AND (:agent = '' OR chat = :chat OR chat IN (
-        SELECT chat FROM sessions WHERE space = :space AND agent = :agent))"""
+        SELECT chat FROM sessions WHERE space = :space AND {OF_AGENT}))"""
+_JOINED = f"SELECT id FROM summaries WHERE space = :space AND ended = {MAX_COUNT} AND chat IN ({JOINED})"
 _ERASURES = "SELECT count(*) FROM erasures WHERE space = :space"
 _PROGRESS = f"""
     SELECT length, covered, tokens - covered_tokens + summary_tokens, ({_ERASURES})
@@ -152,7 +154,7 @@ def find(db: Reader, scope: Scope, chat: str, identity: str) -> tuple[str, Summa
     """
     for space in scope.spaces:
         own = chat if space == scope.space else ""
-        rows = db.all(_BY_ID, space=space, id=identity, agent=scope.agent, chat=own)
+        rows = db.all(_BY_ID, space=space, id=identity, **agent_values(scope.agent), chat=own)
         if rows:
             return space, _to_summary(rows[0])
     return None
@@ -164,7 +166,7 @@ def ancestors(db: Reader, space: str, summary: Summary) -> list[str]:
     parent = summary.parent
     while parent and parent not in ids:
         ids.append(parent)
-        rows = db.all(_BY_ID, space=space, id=parent, agent="", chat="")
+        rows = db.all(_BY_ID, space=space, id=parent, **agent_values(""), chat="")
         parent = rows[0][5] if rows else ""
     return ids
 
@@ -178,6 +180,12 @@ def by_numbers(db: Reader, space: str, numbers: Sequence[int]) -> dict[int, Summ
         SELECT number, {_COLUMNS} FROM summaries
         WHERE space = :space AND ended = {MAX_COUNT} AND {condition}"""
     return {row[0]: _to_summary(row[1:]) for row in db.all(sql, space=space, **values)}
+
+
+def joined(db: Reader, space: str, agent: str) -> frozenset[str]:
+    """Return the summaries of the chats of `sessions.joined`."""
+    rows = db.all(_JOINED, space=space, **agent_values(agent)) if agent else ()
+    return frozenset(id for (id,) in rows)
 
 
 def numbers(db: Reader, space: str, chat: str) -> list[int]:

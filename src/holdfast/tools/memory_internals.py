@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from holdfast.contract import Provider, Session
-from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind
 from holdfast.prompt.prompt_cache import seen_of
 from holdfast.store import sessions
@@ -55,11 +54,7 @@ def is_covered(provider: Provider, chat: str) -> bool:
     internals, scope = internals_of(provider), getattr(provider, "scope", None)
     if internals is None or not isinstance(scope, Scope) or not scope.agent:
         return True
-    try:
-        return sessions.agent(internals.database_of(scope), scope.space, chat) == scope.agent
-    except InvalidInput:
-        # There is no such chat.
-        return False
+    return sessions.is_of_agent(internals.database_of(scope), scope, chat)
 
 
 def further_memories(provider: Provider) -> dict[str, Any]:

@@ -122,9 +122,11 @@ def chats_of_another_user_are_not_listed(memory: FullProvider) -> None:
 
 @case("scopes", "sessions")
 def chats_are_listed_by_agent(memory: FullProvider) -> None:
-    """A handle for an agent lists the chats that this agent opened; one without an agent lists all."""
+    """A handle for an agent lists the chats that it opened or wrote in; one without an agent lists all."""
     fill(memory.scoped(agent="coach").chat("run"), 1)
     fill(memory.scoped(agent="cook").chat("bake"), 1)
+    fill(memory.scoped(agent="baker").chat("bake"), 1)
+    same([(chat.id, chat.agent) for chat in memory.scoped(agent="baker").chats()], [("bake", "cook")])
     same([(chat.id, chat.agent) for chat in memory.scoped(agent="coach").chats()], [("run", "coach")])
     same({chat.id for chat in memory.scoped(agent="").chats()}, {"run", "bake"}, "Without an agent")
 
