@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import re
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -30,7 +30,7 @@ from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
 from holdfast.learning.embed_job import text_of
 from holdfast.memory import Memory
-from holdfast.search.calibration import BY_WORDS, WITH_MEANING, Calibration
+from holdfast.search.calibration import BY_WORDS, WITH_MEANING, Calibration, ahead
 from holdfast.types import SOURCES, Hit, Message, Source
 
 QUALITIES = (0.2, 0.3)
@@ -40,16 +40,21 @@ BINS = 10
 _BUDGET = 300  # tokens into which a session is compacted
 _OF_SUMMARY = 0.25  # what a summary that holds an answer counts against a message that is one
 _DECAYS = np.linspace(0, 10, 201)
+_EACH = 500  # what all questions of a data set count together
 _LEAST = 4  # words of a sentence that tells where it is from
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 class Answered(NamedTuple):
-    """The hits of a question: their scores before calibration, best first, and how right each is, 0 to 1."""
+    """The hits of a question: their scores before calibration, best first, and how right each is, 0 to 1.
+
+    `weight` is what the question counts in a fit.
+    """
 
     question: str
     scores: NDArray[np.float64]
     right: NDArray[np.float64]
+    weight: float = 1.0
 
 
 class Reliability(NamedTuple):
@@ -68,7 +73,7 @@ class Reliability(NamedTuple):
 
 
 _FITTED = (
-    "Calibration of scores: constant, slope, decay",
+    "Calibration of scores: constant, slope, decay, lead",
     ("hits", "used", "fitted on one half", "of the other", "right %", "error %", "AUC %"),
 )
 _TENTHS = (
@@ -138,12 +143,13 @@ def _is_enough(answers: Sequence[Answered]) -> bool:
 def fit(answers: Sequence[Answered]) -> Calibration:
     """Return the coefficients of the highest likelihood: of the first hits, then of those that follow."""
     logs = np.log([one.scores[0] for one in answers])
-    given, right = np.stack([np.ones(len(logs)), logs], 1), np.array([one.right[0] for one in answers])
-    found = np.zeros(2)
+    leads = np.log([ahead(one.scores) for one in answers])
+    given, right = np.stack([np.ones(len(logs)), logs, leads], 1), np.array([one.right[0] for one in answers])
+    found, weight = np.zeros(3), np.array([one.weight for one in answers])
     for _ in range(50):
         likely = 1 / (1 + np.exp(-given @ found))
-        slope = given.T @ (right - likely) - 1e-3 * found
-        curve = (given * (likely * (1 - likely))[:, None]).T @ given + 1e-3 * np.eye(2)
+        slope = given.T @ (weight * (right - likely)) - 1e-3 * found
+        curve = (given * (weight * likely * (1 - likely))[:, None]).T @ given + 1e-3 * np.eye(3)
         found += np.linalg.solve(curve, slope)
     first = 1 / (1 + np.exp(-given @ found))
     others = np.concatenate(
@@ -152,8 +158,8 @@ def fit(answers: Sequence[Answered]) -> Calibration:
     behind = np.concatenate([np.sqrt(np.log(one.scores[0] / one.scores[1:])) for one in answers])
     right = np.concatenate([one.right[1:] for one in answers])
     losses = [_loss(others * np.exp(-decay * behind), right) for decay in _DECAYS]
-    constant, rise = found.tolist()
-    return Calibration(constant, rise, float(_DECAYS[int(np.argmin(losses))]))
+    constant, rise, lead = found.tolist()
+    return Calibration(constant, rise, float(_DECAYS[int(np.argmin(losses))]), lead)
 
 
 def _loss(likely: NDArray[np.float64], right: NDArray[np.float64]) -> float:
@@ -209,6 +215,8 @@ def _asked(
     used: Mapping[Source, Calibration],
 ) -> Iterator[tuple[Source, Answered]]:
     """Yield the hits of all questions, by source."""
+    # Chats and coding sessions count alike, however many questions there are about them.
+    asked = Counter(corpus.files[0] for corpus in corpora for question in corpus.questions if question.gold)
     for corpus in corpora:
         noted, said_there = facts.get(corpus.name, {}), {one.id: one for one in corpus.messages()}
         with Memory(":memory:", user="person", embed=embedder, learning=UNLIMITED) as memory:
@@ -228,7 +236,10 @@ def _asked(
                         scores = used[source].scores(np.array([hit.score for hit in hits]))
                         worth = _OF_SUMMARY if source == "summary" else 1.0
                         are_right = np.array([worth * (hit in right) for hit in hits])
-                        yield source, Answered(question.text, scores, are_right)
+                        yield (
+                            source,
+                            Answered(question.text, scores, are_right, _EACH / asked[corpus.files[0]]),
+                        )
 
 
 def _fill(memory: Memory, corpus: Corpus, facts: Iterable[str]) -> None:

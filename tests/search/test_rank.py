@@ -327,6 +327,9 @@ def test_of_equal_messages_of_a_chat_the_later_comes_first(spaces: Iterator[Memo
     memory = next(spaces)
     told = ["So we name the file restore.db.", "I see.", "We name the file sessions.db."]
     tell(memory, [Said("a", text, minutes=700 * n) for n, text in enumerate(told)])
+    # People who talk to each other do not work on something that replaces what was.
+    assert not any("later" in hit.why for hit in memory.recall("what do we name the file?"))
+    memory.chat("a").append(role="assistant", content="Done.")
     best = memory.recall("what do we name the file?")[0]
     assert best.text == "We name the file sessions.db."
     assert "later" in best.why
@@ -372,6 +375,7 @@ def test_what_is_raised_is_as_good_as_the_best_that_it_may_stand_for(
     columns.last = size = len(messages)
     columns.at[1 : size + 1] = [at for _, at, _ in messages]
     columns.chat[1 : size + 1] = [chat for _, _, chat in messages]
+    columns.chats, columns.assisted = {(str(n), ""): n for n in range(3)}, np.ones(3, bool)
     docs, scores = np.arange(1, size + 1), np.array([score for score, _, _ in messages]) / 200
     before_it = rank.Scores(docs, scores, {}, {}, {}, 1.0, lambda _: [], np.ones((1, size), bool))
     after = rank.raise_later(before_it, Corpora([columns]), limit, "chat")

@@ -244,6 +244,8 @@ class MessageColumns(Columns):
         self.blocks = self.places = 0
         self._block_words = np.zeros(64, np.int64)
         self.owner = np.zeros(64, np.int64)
+        # Of each chat whether an assistant speaks in it.
+        self.assisted = np.zeros(64, bool)
         # The documents whose previous one in the chat is not stored right before them.
         self._jumps: list[NDArray[np.int64]] = []
         self.passage_words = np.zeros(64, np.uint32)
@@ -300,6 +302,9 @@ class MessageColumns(Columns):
         self.passage_words = _grow(self.passage_words, self.places + 1)
         self.owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), passages)
         self.passage_words[start : self.places + 1] = words
+        assistants = [number for (role, _), number in self.actors.items() if role == "assistant"]
+        self.assisted = _grow(self.assisted, len(self.chats))
+        self.assisted[self.chat[new][np.isin(self.actor[new], assistants)]] = True
         self.several[new] = passages > 1
         w = weights.WEIGHTS
         self.context_share[new] = w.context / (1 + self.words[new] / w.context_words)

@@ -143,6 +143,8 @@ def best_rows(
         count = max(count, len(view.near.matrix))
     ranked = ranking(view, scores.docs, shares, masks, count)
     best: list[tuple[Ranked, _Row]] = []
+    # How likely the first is depends on the second.
+    wanted = max(filters.limit, 2)
     for start in range(0, min(len(ranked.docs), filters.candidates), page):
         some = ranked.part(start, min(start + page, filters.candidates))
         rows = read([candidate.doc for candidate in some])
@@ -150,9 +152,9 @@ def best_rows(
             row = rows.get(candidate.doc)
             if row is not None and all(passes for _, passes in checks(row)):
                 best.append((candidate, row))
-        if len(best) >= filters.limit:
+        if len(best) >= wanted:
             break
-    return scores, best[: filters.limit]
+    return scores, best[:wanted]
 
 
 def _mask_of(

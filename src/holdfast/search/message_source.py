@@ -86,7 +86,8 @@ class MessageRanking:
             if matches[place].query.same is not None:
                 own[same == matches[place].query.same] *= _GIVES_WAY
             own *= rank.first_of_equals(same, own)
-            ranks = ranking(view, docs, own, passing, filters.limit).part()
+            # How likely the first is depends on the second.
+            ranks = ranking(view, docs, own, passing, max(filters.limit, 2)).part()
             likely = probabilities(view, ranks, filters.min_score)
             self.best.append(
                 [

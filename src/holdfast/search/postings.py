@@ -15,6 +15,7 @@ from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Numbers, TermPo
 from holdfast.search.query import MAX_TERMS, Query
 from holdfast.search.segment import Segment
 from holdfast.text import analyze
+from holdfast.text.unspaced import TOUCHING, is_chance_pair
 
 # Synonyms that stand in a thousand messages together, or in a hundredth of all, tell nothing further.
 _RELATED = 1_000
@@ -155,7 +156,11 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
                 into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
     if any(by_source) or query.dates or query.spans:
         rarity = weights.inverse_frequency(total, 0)
-        missing = [word for word, number in zip(query.words, having, strict=False) if not number]
+        missing = [
+            word
+            for word, number in zip(query.words, having, strict=False)
+            if not number and word.weight > TOUCHING and not is_chance_pair(word.written)
+        ]
         for into in by_source:
             into += [QueryTerm(word.written, NOTHING, word.weight, rarity) for word in missing[:MAX_TERMS]]
     return by_source

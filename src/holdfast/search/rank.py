@@ -243,14 +243,18 @@ def _own(scores: Scores) -> Mask:
 def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Scores:
     """Raise each message above the best earlier one, of its chat or of any, that it may replace.
 
+    Of a chat only where an assistant speaks in it: what people say to each other seldom replaces something.
     It may replace a message with a nearly equal score if it has a third of its words of the query.
     """
     share = 1 - weights.WEIGHTS.later
     if share == 1 or scores.said is None:
         return scores
-    places = np.flatnonzero(scores.total >= every.each(_floors(scores, every, limit), scores.docs))
-    docs = scores.docs[places]
-    among = every.take("chat", docs) if later == "chat" else every.spaces(docs)
+    high = scores.total >= every.each(_floors(scores, every, limit), scores.docs)
+    among = every.take("chat", scores.docs) if later == "chat" else every.spaces(scores.docs)
+    if later == "chat":
+        high &= every.together(part.assisted[: len(part.chats)] for part in every.columns).take(among)
+    places = np.flatnonzero(high)
+    docs, among = scores.docs[places], among[places]
     chats, raised = among.tolist(), scores.total[places].tolist()
     # The terms of each message as the bits of a number.
     bits = np.packbits(scores.said[:, places].T, axis=1, bitorder="little")

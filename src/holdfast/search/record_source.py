@@ -53,7 +53,7 @@ def best(
     view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
 ) -> tuple[rank.Scores, list[tuple[Ranked, Record]]]:
     """Return the scores of the visible records, and the best records that pass with their ranks."""
-    read, page = partial(records.by_versions, view.database, view.space), min(filters.limit or 1, _PAGE)
+    read, page = partial(records.by_versions, view.database, view.space), min(max(filters.limit, 2), _PAGE)
     return best_rows(view, query, terms, filters, page, read, partial(_checks, filters))
 
 

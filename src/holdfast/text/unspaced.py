@@ -17,6 +17,7 @@ RUN = late_pattern(
     r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     r"\U0001b000-\U0001b16f\U00020000-\U000323af]+"
 )
+_HAN = late_pattern("[\u3400-\u9fff]")
 # What a character of a longer run counts in a query, against a pair of them.
 SINGLE = 0.3
 # What a pair counts that touches a word that says nothing by itself.
@@ -44,6 +45,11 @@ def split(run: str) -> Iterator[tuple[str, float]]:
         yield run[n : n + 2], TOUCHING if empty[n] or empty[n + 1] else 1.0
     for character, says_nothing in zip(run, empty, strict=True):
         yield character, 0 if says_nothing else SINGLE if len(run) > 1 else 1.0
+
+
+def is_chance_pair(term: str) -> bool:
+    """Return whether a term is a pair with a Chinese character, which may stand together in no other text."""
+    return len(term) == 2 and bool(_HAN.search(term))
 
 
 def split_mixed(folded: str) -> Iterator[tuple[str, float]]:
