@@ -165,10 +165,11 @@ from holdfast_cli.commands import main
 from holdfast_cli.commands.render import progress
 # A shell lets what runs behind it ignore this signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-def stop(path, messages):
-    print("ready", flush=True)
-    time.sleep(60)
-progress.reading = lambda paths: contextlib.nullcontext(stop)
+def stop(told):
+    if told.messages:
+        print("ready", flush=True)
+        time.sleep(60)
+progress.importing = lambda: contextlib.nullcontext(stop)
 main()
 """
 

@@ -12,16 +12,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic
 
 from holdfast.errors import Denied, HoldfastError, Unavailable
+from holdfast.events import Event, Indexing
 from holdfast.search import segment as segments
 from holdfast.search.meta_masks import MetaMasks
 from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
 from holdfast.store import segments as stored
+from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
     import logging
 
+    from holdfast.events import Events
     from holdfast.search.vector_cache import VectorCache
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -33,8 +36,8 @@ FREEZE = 256
 _PARTS = 8
 # Documents of a segment that is not merged any further: about 40 MB.
 LARGEST = 262_144
-# Documents analysed at once, for the sake of memory.
-_BATCH = 16_384
+# Documents analysed at once, before it is told how far that has come.
+_BATCH = 512
 # A number before every segment, also before one that a hostile database made up.
 BEFORE_ALL = -(2**62)
 
@@ -44,9 +47,10 @@ class Index(Generic[C]):
 
     columns: C
 
-    def __init__(self, database: Database, space: str, source: SearchSource[C]) -> None:
+    def __init__(self, database: Database, space: str, source: SearchSource[C], events: Events) -> None:
         self.lock = threading.RLock()
         self._database = database
+        self._events = events
         self._space = space
         self.source = source
         # Summaries have no metadata.
@@ -136,9 +140,19 @@ class Index(Generic[C]):
             self._reset(state.epoch)
         if self.source.stored and newest - self.covered > FREEZE:
             self._load()
+        before, total = self.covered, newest - self.covered
         while self.covered < newest:
+            if total > _BATCH:
+                self._tell(self.covered - before, total)
             after, until = self.covered, min(newest, self.covered + _BATCH)
             self._add(self.source.documents(self._database, self._space, after, until))
+        if total > _BATCH:
+            self._tell(total, total)
+
+    def _tell(self, done: int, total: int) -> None:
+        # Another process may have stored a part of it meanwhile, or erased some.
+        told = Indexing(self.source.name, max(done, 0), total)
+        self._events.tell(Event("indexing", scope_of(self._space), indexing=told))
 
     def _last(self, state: stored.IndexState) -> int:
         return int(getattr(state, self.source.name))

@@ -32,6 +32,7 @@ from holdfast.text.analyze import hash_term, normal
 from holdfast.types import Hit, Hits, Record, Scope
 
 if TYPE_CHECKING:
+    from holdfast.events import Events
     from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.meta_masks import KnownMetadata, MetaMasks
     from holdfast.store.database import Database
@@ -64,8 +65,9 @@ class Search:
     Safe to share between threads.
     """
 
-    def __init__(self, database: Database, embedder: QueryEmbedder | None = None) -> None:
+    def __init__(self, database: Database, events: Events, embedder: QueryEmbedder | None = None) -> None:
         self._database = database
+        self._events = events
         self._embedder = embedder
         self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
         self._sizes: dict[tuple[str, SearchSource[Any]], int] = {}
@@ -231,7 +233,7 @@ class Search:
         with self._lock:
             index = self._indexes.get(key)
             if index is None:
-                index = self._indexes[key] = Index(self._database, space, source)
+                index = self._indexes[key] = Index(self._database, space, source, self._events)
             self._indexes.move_to_end(key)
         return index
 

@@ -4,6 +4,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import typer
 
@@ -42,25 +43,35 @@ class _Worker:
     everyone: bool
     prompts: Mapping[str, str]
 
-    def run(self, limit: int | None = None, *, dry_run: bool = False) -> WorkResult:
-        """Run some of the due jobs."""
-        with outcomes.thinking(None if dry_run else self.llm):
-            return self.memory.learning.work(
-                limit=limit, llm=self.llm, everyone=self.everyone, prompts=self.prompts, dry_run=dry_run
-            )
+    def run(self, limit: int | None = None, before: int = 0, most: int | None = None) -> WorkResult:
+        """Run some of the due jobs, after the `before` that have run, of `most` in all."""
+        # Loaded only for a progress bar.
+        from holdfast_cli.commands.render.progress import working
+
+        with working(self.llm, before, most) as progress:
+            return self._work(limit=limit, progress=progress)
+
+    def estimate(self, limit: int | None) -> WorkResult:
+        """Return what it would cost to run the due jobs."""
+        return self._work(limit=limit, dry_run=True)
+
+    # Any: keywords of `work`.
+    def _work(self, **options: Any) -> WorkResult:
+        return self.memory.learning.work(
+            llm=self.llm, everyone=self.everyone, prompts=self.prompts, **options
+        )
 
     def turns(self, limit: int | None = None) -> Iterator[WorkResult]:
         """Run what is due; yield the result of each job when it has ended, or one for all users together."""
         if self.everyone:
-            yield self.run(limit)
+            yield self.run(limit, most=limit)
             return
-        rest = limit
-        while rest != 0:
-            result = self.run(1)
-            yield result
+        before = 0
+        while before != limit:
+            yield (result := self.run(1, before, limit))
             if result.noop or _stop(result):
                 return
-            rest = None if rest is None else rest - 1
+            before += 1
 
     def titles(self, result: WorkResult) -> dict[str, str]:
         """Find the titles of chats; none of everyone's, since chats of two users may have one id."""
@@ -127,11 +138,11 @@ def work(
     with outcomes.interruptible(), options.open(embed=True) as memory:
         worker = _Worker(options, memory, llm, everyone, prompt_versions(prompt, "session=v2"))
         if dry_run:
-            _report_estimate(worker, worker.run(limit, dry_run=True))
+            _report_estimate(worker, worker.estimate(limit))
         elif watch:
             _watch(worker, every)
         elif options.json:
-            result = worker.run(limit)
+            result = worker.run(limit, most=limit)
             options.answer(outcomes.work_data(result))
             outcomes.fail(result.failed)
         else:
