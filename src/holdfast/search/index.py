@@ -8,7 +8,7 @@ database. Segments are derived: a missing or damaged one is made again from the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic
 
 from holdfast.errors import Denied, HoldfastError, Unavailable
@@ -140,19 +140,26 @@ class Index(Generic[C]):
             self._reset(state.epoch)
         if self.source.stored and newest - self.covered > FREEZE:
             self._load()
-        before, total = self.covered, newest - self.covered
+        tell = self._teller(newest) if newest - self.covered > _BATCH else lambda: None
         while self.covered < newest:
-            if total > _BATCH:
-                self._tell(self.covered - before, total)
+            tell()
             after, until = self.covered, min(newest, self.covered + _BATCH)
             self._add(self.source.documents(self._database, self._space, after, until))
-        if total > _BATCH:
-            self._tell(total, total)
+        tell()
 
-    def _tell(self, done: int, total: int) -> None:
-        # Another process may have stored a part of it meanwhile, or erased some.
-        told = Indexing(self.source.name, max(done, 0), total)
-        self._events.tell(Event("indexing", scope_of(self._space), indexing=told))
+    def _teller(self, newest: int) -> Callable[[], None]:
+        """Return a function that tells how far the documents up to a number are covered."""
+        before, name = self.covered, self.source.name
+        # Erased documents leave gaps in the numbers.
+        total = stored.count_after(self._database, self._space, name, before)
+
+        def tell() -> None:
+            # Another process may have stored or erased some meanwhile.
+            share = min(1.0, max(0.0, (self.covered - before) / (newest - before)))
+            told = Indexing(name, int(total * share), total)
+            self._events.tell(Event("indexing", scope_of(self._space), indexing=told))
+
+        return tell
 
     def _last(self, state: stored.IndexState) -> int:
         return int(getattr(state, self.source.name))

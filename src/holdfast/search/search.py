@@ -30,6 +30,7 @@ from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
 from holdfast.text.analyze import hash_term, normal
 from holdfast.types import Hit, Hits, Record, Scope
+from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -329,10 +330,10 @@ class SearchReader:
         by_request = self._find(query.request, every)
         likely = {key_of(hit): hit.score for hit in by_request}
         hits = self._find(query, every)
-        hits = [replace(hit, score=max(hit.score, likely.pop(key_of(hit), 0.0))) for hit in hits]
+        hits = [changed(hit, score=max(hit.score, likely.pop(key_of(hit), 0.0))) for hit in hits]
         if query.points_back or self._is_told_of(query.setting, filters):
             least = accumulate((hit.score for hit in hits), min)
-            hits = [replace(hit, score=score) for hit, score in zip(hits, least, strict=True)]
+            hits = [changed(hit, score=score) for hit, score in zip(hits, least, strict=True)]
         else:
             hits += [hit for hit in by_request if key_of(hit) in likely]
             hits.sort(key=lambda hit: -hit.score)
