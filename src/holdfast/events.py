@@ -77,7 +77,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """Tell how far the index of a space has come: `done` of the `total` new documents of a source."""
+    """Count how far the index of a space has come: `done` of the `total` new documents of a source."""
 
     source: Source
     done: int

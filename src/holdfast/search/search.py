@@ -209,17 +209,10 @@ class Search:
             self._refresh(space, index, states[space], stored[space])
         return True
 
-    def rebuild(self, space: str) -> int:
-        """Make the indexes of a space anew, for `Memory.verify`, and return the number of its messages."""
+    def rebuild(self, space: str) -> None:
+        """Make the indexes of a space anew, for `Memory.verify`."""
         segments.clear(self._database, space)
-        indexes = [self._index(space, source) for source in SEARCHED]
-        with ExitStack() as locks:
-            for index in indexes:
-                locks.enter_context(index.lock)
-            state = segments.index_state(self._database, space)
-            for index in indexes:
-                index.refresh(state)
-            return indexes[0].covered
+        self.freeze(space)
 
     def freeze(self, space: str) -> None:
         """Store all of the indexes of a space, so that the next process has nothing to analyse."""

@@ -19,7 +19,7 @@ from holdfast.store import metadata, table_rows
 from holdfast.store.checksums import CHANGING, seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import TableSchema, tables
-from holdfast.store.verdicts import is_of_caller
+from holdfast.store.verdicts import OWN
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read(db: Reader, space: str) -> Iterator[tuple[str, TableRow]]:
         if name not in _DERIVED:
             columns = exported_columns(table)
             for row in table_rows.iterate(db, name, space, _ORDER.get(name)):
-                if name != "verdicts" or is_of_caller(row["guard"]):
+                if name != "verdicts" or not row["guard"].startswith(OWN):
                     yield name, {column: _as_text(row[column]) for column in columns}
 
 

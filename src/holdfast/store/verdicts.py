@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Value
 
 # How the names of our own guard begin.
-_OWN = "holdfast "
-OF_CALLER = f"substr(v.guard, 1, {len(_OWN)}) <> '{_OWN}'"
+OWN = "holdfast "
+OF_CALLER = f"substr(v.guard, 1, {len(OWN)}) <> '{OWN}'"
 # The chat of verdicts about versions of records.
 OF_RECORDS = ""
 _REPLACE = """
@@ -55,11 +55,6 @@ def note(
     tx.all(statement, space=space, seq=seq, at=now, guard=guard, flags=json.dumps(list(flags)), **named)
 
 
-def is_of_caller(guard: str) -> bool:
-    """Return whether the guard of a verdict is one of the caller's, by its name."""
-    return not guard.startswith(_OWN)
-
-
 class Verdict(NamedTuple):
     """The verdict of our own guard on a message: its flags, and the places of credentials with masks."""
 
@@ -77,7 +72,7 @@ class Verdict(NamedTuple):
 
 def kept(db: Reader, space: str, chat: str, seq: int, guard: str) -> Verdict | None:
     """Return what a version of our own guard found in a message; None where that is not known."""
-    rows = db.all(_KEPT, space=space, chat=chat, seq=seq, guard=_OWN + guard)
+    rows = db.all(_KEPT, space=space, chat=chat, seq=seq, guard=OWN + guard)
     with suppress(*DECODING_ERRORS):
         flags, masks = json.loads(rows[0][0])
         return Verdict(tuple(flags), [(int(start), int(end), str(mask)) for start, end, mask in masks])
@@ -89,7 +84,7 @@ def keep(db: Database, space: str, guard: str, found: Iterable[tuple[str, int, s
     """Keep what a version of our own guard found in messages, given by chat, seq and id."""
     with db.writing_to(space) as tx:
         for chat, seq, identity, verdict in found:
-            keys: dict[str, Value] = {"chat": chat, "seq": seq, "id": identity, "guard": _OWN + guard}
+            keys: dict[str, Value] = {"chat": chat, "seq": seq, "id": identity, "guard": OWN + guard}
             tx.all(_KEEP, space=space, flags=json.dumps(verdict), **keys)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.port.safekeeping import freeze_index
 from holdfast_cli.commands.options import Options
@@ -62,14 +63,20 @@ def import_(
         with importing() as progress:
             # What is private is read when the database is open: its errors come first.
             report = take(memory, paths, progress=progress, rules=Privacy.read())
-        if report.added or report.records or report.rows:
-            # So that the first recall does not wait for it.
-            freeze_index(memory)
-            for name in memory.grants.projects() if report.rows else report.projects:
-                freeze_index(memory.scoped(project=name))
+        index(memory, [report])
     _show_report(report, options, paths)
     if report.problems:
         raise typer.Exit(1)
+
+
+def index(memory: Memory, reports: Sequence["ImportReport"]) -> None:
+    """Make the index of what was imported, so that the first recall does not wait for it."""
+    new = [report for report in reports if report.added or report.records or report.rows]
+    names = {name for report in new for name in report.projects}
+    # An export of everything has projects of its own.
+    names.update(memory.grants.projects() if any(report.rows for report in new) else ())
+    for handle in (memory, *(memory.scoped(project=name) for name in sorted(names))) if new else ():
+        freeze_index(handle)
 
 
 def _columns(pairs: Sequence[str]) -> dict[str, str]:

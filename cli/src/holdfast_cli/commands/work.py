@@ -4,7 +4,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import typer
 
@@ -43,32 +42,31 @@ class _Worker:
     everyone: bool
     prompts: Mapping[str, str]
 
-    def run(self, limit: int | None = None, before: int = 0, most: int | None = None) -> WorkResult:
-        """Run some of the due jobs, after the `before` that have run, of `most` in all."""
+    def run(
+        self, limit: int | None, before: int = 0, *, alone: bool = False, dry_run: bool = False
+    ) -> WorkResult:
+        """Run the due jobs up to a limit, or the next one `alone`, after those that have run `before`."""
         # Loaded only for a progress bar.
         from holdfast_cli.commands.render.progress import working
 
-        with working(self.llm, before, most) as progress:
-            return self._work(limit=limit, progress=progress)
-
-    def estimate(self, limit: int | None) -> WorkResult:
-        """Return what it would cost to run the due jobs."""
-        return self._work(limit=limit, dry_run=True)
-
-    # Any: keywords of `work`.
-    def _work(self, **options: Any) -> WorkResult:
-        return self.memory.learning.work(
-            llm=self.llm, everyone=self.everyone, prompts=self.prompts, **options
-        )
+        with working(self.llm, before, limit, everyone=self.everyone) as progress:
+            return self.memory.learning.work(
+                llm=self.llm,
+                limit=1 if alone else limit,
+                everyone=self.everyone,
+                dry_run=dry_run,
+                prompts=self.prompts,
+                progress=progress,
+            )
 
     def turns(self, limit: int | None = None) -> Iterator[WorkResult]:
         """Run what is due; yield the result of each job when it has ended, or one for all users together."""
         if self.everyone:
-            yield self.run(limit, most=limit)
+            yield self.run(limit)
             return
         before = 0
         while before != limit:
-            yield (result := self.run(1, before, limit))
+            yield (result := self.run(limit, before, alone=True))
             if result.noop or _stop(result):
                 return
             before += 1
@@ -138,11 +136,11 @@ def work(
     with outcomes.interruptible(), options.open(embed=True) as memory:
         worker = _Worker(options, memory, llm, everyone, prompt_versions(prompt, "session=v2"))
         if dry_run:
-            _report_estimate(worker, worker.estimate(limit))
+            _report_estimate(worker, worker.run(limit, dry_run=True))
         elif watch:
             _watch(worker, every)
         elif options.json:
-            result = worker.run(limit, most=limit)
+            result = worker.run(limit)
             options.answer(outcomes.work_data(result))
             outcomes.fail(result.failed)
         else:

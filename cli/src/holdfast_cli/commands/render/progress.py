@@ -110,10 +110,13 @@ def waiting(llm: str) -> Iterator[None]:
 
 
 @contextmanager
-def working(llm: str | None, run: int, limit: int | None) -> Iterator[Callable[[WorkResult], None]]:
+def working(
+    llm: str | None, run: int, limit: int | None, *, everyone: bool
+) -> Iterator[Callable[[WorkResult], None]]:
     """Show the number of each job, and of all that are due: `run` of them have run, of at most `limit`.
 
-    Call the function that it returns with what `Learning.work` tells.
+    Call the function that it returns with what `Learning.work` tells: for everyone, it counts the due jobs of
+    one user after the other.
     """
     with _bar("{task.fields[job]}  {task.elapsed:,.0f} s") as bar:
         task = bar.add_task(f"waiting for {safe(llm)}" if llm else "", total=None, job="looking for work")
@@ -122,8 +125,8 @@ def working(llm: str | None, run: int, limit: int | None) -> Iterator[Callable[[
             nonlocal run
             run += told.count
             if told.noop:
-                due = run + 1 + told.waiting
-                job = f"job {run + 1:,} of {due if limit is None else min(due, limit):,}"
+                due = min(run + 1 + told.waiting, limit or sys.maxsize)
+                job = f"job {run + 1:,} of {due:,}{' or more' if everyone else ''}"
                 bar.reset(task, completed=run, total=due, job=job)
 
         yield show
