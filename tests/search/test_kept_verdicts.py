@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from holdfast import Memory
 from holdfast.store import space_rows
@@ -57,7 +58,7 @@ def kept(memory: Memory) -> int:
 def test_the_next_process_does_not_look_at_long_messages_again(shared_location: str) -> None:
     with Memory(shared_location, user="ada") as memory:
         for chat, text in LONG.items():
-            message = {"role": "user", "content": text}
+            message: dict[str, Any] = {"role": "user", "content": text}
             if chat == "calls":
                 call = {"name": "Write", "arguments": json.dumps({"text": FILLER, "password": "kX9!vbq2"})}
                 message = {
