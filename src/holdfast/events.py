@@ -20,7 +20,7 @@ from holdfast.types import Record, Scope
 if TYPE_CHECKING:
     from logging import Logger
 
-    from holdfast.types import CompactionResult, Erasure, Job
+    from holdfast.types import CompactionResult, Erasure, Job, Source
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,6 +39,7 @@ Name = Literal[
     "compacted",
     "failed",
     "spent",
+    "indexing",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 
@@ -75,14 +76,24 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Indexing:
+    """Count how far the index of a space has come: `done` of the `total` new documents of a source."""
+
+    source: Source
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Notify observers of an event, after it was stored.
 
     `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone",
     "rolled_back" or "evicted" (with the `record`; one is evicted that gives its place to newer ones),
     "erased" (with the receipt in `erasure`), "compacted" (with the account of the `compaction` and its
-    `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the `call` of a
-    model).
+    `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), "spent" (with the `call` of a
+    model), or "indexing" (with how far the index has come in `indexing`, before each part of one that takes
+    long, and at its end).
     """
 
     name: Name
@@ -92,6 +103,7 @@ class Event:
     compaction: CompactionResult | None = field(default=None, kw_only=True)
     job: Job | None = field(default=None, kw_only=True)
     call: Call | None = field(default=None, kw_only=True)
+    indexing: Indexing | None = field(default=None, kw_only=True)
     chat: str = field(default="", kw_only=True)
     error: str = field(default="", kw_only=True)
 
@@ -118,7 +130,8 @@ class _Listener(NamedTuple):
         own, scope = self.scope, event.scope
         if scope.tenant != own.tenant if self.everyone else scope.space != own.space:
             return False
-        common = event.record is not None and not event.agent  # a record of all agents
+        # A record, or the index, of all agents.
+        common = (event.record or event.indexing) is not None and not event.agent
         is_meant = not own.agent or event.agent == own.agent or common
         return is_meant and self.may_hear()
 

@@ -106,7 +106,7 @@ class Runtime:
 
         with self.lock:
             if self._search is None:
-                self._search = Search(self.database, self._query_embedder())
+                self._search = Search(self.database, self.events, self._query_embedder())
             return self._search
 
     def _query_embedder(self) -> QueryEmbedder | None:

@@ -165,10 +165,11 @@ from holdfast_cli.commands import main
 from holdfast_cli.commands.render import progress
 # A shell lets what runs behind it ignore this signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-def stop(path, messages):
-    print("ready", flush=True)
-    time.sleep(60)
-progress.reading = lambda paths: contextlib.nullcontext(stop)
+def stop(told):
+    if told.messages:
+        print("ready", flush=True)
+        time.sleep(60)
+progress.importing = lambda: contextlib.nullcontext(stop)
 main()
 """
 
@@ -187,10 +188,33 @@ def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: P
 
 @pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> None:
-    _, told, shown = at_terminal("import", transcript, "--json")
-    assert json.loads(told)["added"] == 2
-    assert "messages" in shown
-    assert cli.process("import", transcript).stderr == ""
+    many = [{"role": "user", "content": f"violin {n}", "chat": f"c{n % 3}"} for n in range(1_500)]
+    folder = transcript.with_name("chats")
+    folder.mkdir()
+    (folder / "many.jsonl").write_text("\n".join(map(json.dumps, many)))
+    transcript = transcript.rename(folder / "monday.jsonl")
+    _, told, shown = at_terminal("import", folder, "--json")
+    assert json.loads(told)["added"] == 1_502
+    assert "file 1 of 2" in shown
+    assert "Indexing 1,502 messages…" in shown
+    # It is there for the next process.
+    assert "Indexing" not in at_terminal("recall", "violin", "--json")[2]
+    assert "Indexing 1,002 messages…" in at_terminal("erase", "--chat", "c1", "--yes", "--json")[2]
+    with Memory(cli.db) as memory:
+        memory.erase(chat="c0", messages=1)
+    code, told, shown = at_terminal("recall", "violin", "--json")
+    assert (code, len(json.loads(told)["hits"])) == (0, 5)
+    assert "Indexing 1,001 messages…" in shown
+    cli.run("chats", "end", "c2")
+    _, told, shown = at_terminal("work", "--json")
+    assert f"job {len(json.loads(told)['done'])} of {len(json.loads(told)['done'])}" in shown
+    for words in (
+        ("import", transcript),
+        ("erase", "--chat", "c0", "--yes"),
+        ("recall", "violin"),
+        ("work",),
+    ):
+        assert cli.process(*words).stderr == ""
 
 
 def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 
 from holdfast import Unavailable
 from holdfast_cli.formats import foreign_sqlite
-from holdfast_cli.formats.foreign_sqlite import open_foreign
+from holdfast_cli.formats.files import File
+from holdfast_cli.formats.foreign_sqlite import open_database
 
 
 def make(path: Path, *statements: str) -> Path:
@@ -27,7 +28,7 @@ def make(path: Path, *statements: str) -> Path:
 
 
 def notes(path: Path) -> list[tuple[object, ...]]:
-    with open_foreign(path) as database:
+    with open_database(File.at(path)) as database:
         return list(database.rows("notes", ["id", "text"], order=["id"]))
 
 
@@ -52,7 +53,7 @@ def unchanged(folder: Path) -> Iterator[None]:
 
 def test_rows_are_chosen_and_sorted(plain: Path) -> None:
     make(plain, "INSERT INTO notes VALUES (3, 'abc'), (4, 'ab'), (5, 'c')", "CREATE TABLE k (key UNIQUE)")
-    with open_foreign(plain) as database:
+    with open_database(File.at(plain)) as database:
         found = database.rows("notes", ["text"], prefix=("text", "ab"), order=["text"])
         assert list(found) == [("ab",), ("abc",)]
         assert list(database.rows("notes", ["rowid"], where={"text": "c", "id": 5})) == [(5,)]
@@ -72,7 +73,7 @@ def test_a_running_program_is_read_up_to_its_last_commit_and_goes_on_writing(pla
     with closing(sqlite3.connect(plain, isolation_level=None, timeout=0)) as program:
         program.execute(f"PRAGMA journal_mode = {mode}")
         program.execute("INSERT INTO notes VALUES (3, 'c')")
-        with open_foreign(plain) as database:
+        with open_database(File.at(plain)) as database:
             rows = database.rows("notes", ["text"], order=["id"])
             assert next(rows) == ("a",)
             program.execute("INSERT INTO notes VALUES (4, 'd')")
@@ -104,7 +105,7 @@ def test_a_file_that_was_written_without_a_log_meanwhile_is_reported(plain: Path
     make(plain, "PRAGMA journal_mode = wal")
 
     def read() -> None:
-        with open_foreign(plain) as database:
+        with open_database(File.at(plain)) as database:
             assert list(database.rows("notes", ["id"])) == [(1,), (2,)]
             make(plain, "INSERT INTO notes SELECT id + 10, hex(randomblob(9000)) FROM notes")
 
@@ -173,7 +174,7 @@ def test_a_table_may_lack_row_numbers(tmp_path: Path) -> None:
         "INSERT INTO notes VALUES ('b', 1), ('a', 2)",
     )
     assert notes(path) == [("a", 2), ("b", 1)]
-    with open_foreign(path) as database, pytest.raises(Unavailable, match="with rowid"):
+    with open_database(File.at(path)) as database, pytest.raises(Unavailable, match="with rowid"):
         list(database.rows("notes", ["rowid"]))
 
 

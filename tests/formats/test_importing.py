@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import zipfile
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast import Memory
-from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.formats.importing import ImportProgress, import_paths
 from tables import each
 from transcripts import claude, take, write_json, write_lines
 
@@ -92,13 +94,58 @@ def test_names_that_are_not_text_are_mended(tmp_path: Path) -> None:
     assert take(tmp_path).by_chat == {"caf\ufffd": ["Hi"]}
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
-    write_lines(tmp_path / "a.jsonl", talk(1200))
-    write_lines(tmp_path / "b.jsonl", talk(3))
-    told: list[tuple[str, int]] = []
+def _database(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id, message_data, created_at)"
+        )
+        insert = "INSERT INTO agent_messages (session_id, message_data, created_at) VALUES ('s', ?, ?)"
+        database.executemany(insert, [(json.dumps(row), "2026-11-24 02:07:00") for row in talk(1200)])
+    return path
+
+
+def _zip(path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("c.jsonl", "d.jsonl", "notes.txt"):
+            archive.writestr(name, "\n".join(map(json.dumps, talk(1200))))
+    return path
+
+
+@each(
+    ("write", "files"),
+    [
+        (lambda folder: write_lines(folder / "a.jsonl", talk(1200)), ["a.jsonl"]),
+        (lambda folder: write_json(folder / "a.json", talk(1200, meta={"of": "x" * 2_000})), ["a.json"]),
+        (
+            lambda folder: write_lines(
+                folder / "a.jsonl",
+                [claude("user", f"u{n}", f"u{n - 1}" if n else None, "hi") for n in range(1200)],
+            ),
+            ["a.jsonl"],
+        ),
+        (lambda folder: _database(folder / "a.db"), ["a.db"]),
+        (lambda folder: _zip(folder / "a.zip"), ["c.jsonl", "d.jsonl"]),
+    ],
+)
+def test_progress_is_told_within_files_of_every_form(tmp_path: Path, write: Any, files: list[str]) -> None:
+    folder = tmp_path / str(len(list(tmp_path.iterdir())))
+    folder.mkdir()
+    write(folder)
+    write_lines(folder / "b.jsonl", talk(3))
+    (folder / "read.me").write_text("Nothing to import.")
+    told: list[ImportProgress] = []
     with Memory(":memory:") as memory:
-        import_paths(memory, tmp_path, lambda path, count: told.append((Path(path).name, count)))
-    assert told == [("a.jsonl", 500), ("a.jsonl", 1000), ("a.jsonl", 1200), ("b.jsonl", 1203)]
+        report = import_paths(memory, folder, told.append)
+    names = [*files, "b.jsonl"]
+    assert [(Path(one.path).name, one.file) for one in told if one.share == 0] == [(names[0], 1)]
+    assert list(dict.fromkeys((Path(one.path).name, one.file) for one in told)) == [
+        *zip(names, range(1, 9), strict=False)
+    ]
+    assert {one.files for one in told} == {len(names)}
+    assert [one.share for one in told] == sorted(one.share for one in told)
+    # Also while the first is read.
+    assert len({one.share for one in told if one.file == 1}) > 2
+    assert (told[-1].share, told[-1].messages) == (1.0, report.formats.total())
 
 
 def test_a_report_stays_small(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_every_event_is_told_of(memory: Memory) -> None:
         *("learned", "merged", "superseded", "quarantined", "compacted", "spent", "failed", "released"),
         *("retracted", "undone", "rolled_back", "erased", "quarantined", "retracted", "retracted"),
     ]
-    assert {*names, "evicted"} == set(NAMES)
+    assert {*names, "evicted", "indexing"} == set(NAMES)
     told = [event.record for event in seen if event.record][4:]
     assert [told[0], told[1], told[2], told[3]] == [freed, gone, back, again]
     assert told[5:] == [dropped, *cleared]
@@ -85,6 +85,7 @@ def test_progress_is_told_before_a_job_and_after_it(memory: Memory) -> None:
     told: list[WorkResult] = []
     result = memory.learning.work(llm=lambda _: "{}", progress=told.append)
     assert [one.count for one in told] == [0, 1] * result.count
+    assert [one.waiting for one in told[::2]] == [*reversed(range(result.count))]
     assert {one.why for one in told[::2]} >= {"observe:shop: observe of chat shop begins."}
 
 

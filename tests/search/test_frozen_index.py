@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
+from holdfast import Event, Memory
 from holdfast.runtime import runtime_of
 from programs import run
 
@@ -66,3 +66,41 @@ with Memory(sys.argv[1]) as memory:
     print(len(memory.recall("violin room 7")))
 """
     assert run(script, path).strip() == "10"
+
+
+_KILLED = """
+import os, sys
+from holdfast import Memory
+with Memory(sys.argv[1]) as memory:
+    # In the middle of the messages.
+    memory.on("indexing", lambda event: event.indexing.done and os._exit(0))
+    memory.recall("violin")
+"""
+
+
+def test_an_index_that_is_killed_while_it_is_made_goes_on_and_says_so(tmp_path: Path) -> None:
+    path, told = tmp_path / "a.db", list[Event]()
+    with Memory(path, user="ada") as memory, Memory(tmp_path / "b.db", user="ada") as other:
+        for one in (memory, other):
+            fill(one, 0, 2_000)
+        with Memory(path, user="ada", agent="coach") as agent, Memory(path, user="bob") as stranger:
+            stranger.on("indexing", lambda _: pytest.fail("another user's"))
+            agent.on("indexing", told.append)
+            assert run(_KILLED.replace("argv[1])", "argv[1], user='ada')"), path) == ""
+            agent.recall("violin")
+        assert [(event.indexing.source, event.scope.user) for event in told if event.indexing] == [
+            ("message", "ada")
+        ] * len(told)
+        steps = [(event.indexing.done, event.indexing.total) for event in told if event.indexing]
+        assert steps[0][0] == 0 < steps[0][1] < 2_000
+        assert steps == sorted(steps)
+        assert steps[-1][0] == steps[-1][1]
+        hits = [[(hit.seq, hit.score) for hit in one.recall("violin room 7")] for one in (memory, other)]
+        assert hits[0] == hits[1]
+        told.clear()
+        memory.on("indexing", told.append)
+        memory.recall("violin room 8")
+        assert not told
+        memory.erase(chat="a", messages=3)
+        memory.recall("violin room 8")
+        assert told

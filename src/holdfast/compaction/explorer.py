@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import Secrets, is_masked, mask_name, masked_hit
+from holdfast.search.display import Display
 from holdfast.store import log, summaries
 from holdfast.types import (
     MAX_COUNT,
@@ -26,6 +27,7 @@ from holdfast.types import (
     check_flag,
     check_name,
 )
+from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.search.search import Search
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item", Message, Summary)
 # How a hit is displayed.
-Display = Callable[[Hit], Hit]
 SearchScope = Literal["messages", "summaries", "both"]
 _SCOPES: dict[str, tuple[Literal["message", "summary"], ...]] = {
     "messages": ("message",),
@@ -122,15 +123,15 @@ class SummaryExplorer:
         if sort not in (None, *orders):
             raise InvalidInput(f"`sort` is {shown(sort)}.", f"Use one of {', '.join(orders)}.")
         check_count(limit, "limit")
-        display: Display = masked_hit if is_masked(secrets) else lambda hit: hit
+        masked = is_masked(secrets)
         span = _Span(as_time(since, "since"), as_time(before, "before"))
         if regex:
-            return self._search_pattern(query, scope, limit, span, display, oldest=sort == "oldest")
-        hits = self._search_words(query, scope, limit, span, display)
+            return self._search_pattern(query, scope, limit, span, masked=masked, oldest=sort == "oldest")
+        hits = self._search_words(query, scope, limit, span, masked=masked)
         return hits if sort in (None, "relevance") else sorted(hits, key=_position, reverse=sort == "newest")
 
     def _search_words(
-        self, query: str, scope: SearchScope, limit: int, span: _Span, display: Display
+        self, query: str, scope: SearchScope, limit: int, span: _Span, *, masked: bool
     ) -> list[Hit]:
         """Return the hits that have words of a query, best first."""
         # numpy is loaded by the first search.
@@ -151,11 +152,15 @@ class SummaryExplorer:
         # The chat is named, whoever opened it.
         near = self.searcher().recall(replace(self.scope, agent=""), parse(query), conditions)
         # Not those that only stand beside a match.
-        hits = [hit for hit in map(display, near) if hit.why.words][:limit]
-        return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
+        hits = [hit for hit in near if hit.why.words][:limit]
+        if masked:
+            display = Display(self.database, self.scope)
+            hits = display.mask(hits)
+            display.keep()
+        return [changed(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
 
     def _search_pattern(
-        self, query: str, scope: SearchScope, limit: int, span: _Span, display: Display, *, oldest: bool
+        self, query: str, scope: SearchScope, limit: int, span: _Span, *, masked: bool, oldest: bool
     ) -> list[Hit]:
         """Return the hits that match a regular expression, reading the chat until there are enough."""
         # numpy is loaded by the first search.
@@ -168,9 +173,10 @@ class SummaryExplorer:
         database, space, chat = self.database, self.scope.space, self.chat
 
         def matches(candidates: Iterable[Hit]) -> Iterator[Hit]:
-            for hit in map(display, filter(span.has, candidates)):
+            some = filter(span.has, candidates)
+            for hit in map(masked_hit, some) if masked else some:
                 if (end := pattern.find(hit.text)) is not None:
-                    yield replace(hit, text=around(hit.text, end - SNIPPET // 2, SNIPPET))
+                    yield changed(hit, text=around(hit.text, end - SNIPPET // 2, SNIPPET))
 
         with database.one_read():
             hits: list[Hit] = []

@@ -80,7 +80,8 @@ class Learner(Handle):
             everyone: for all users of this tenant; a handle that names a user needs `admin=True`.
             dry_run: only return the calls and tokens it would take, and the records added without a model.
             prompts: other prompts for kinds of jobs: a version ("v1") or the path of a file.
-            progress: called before each job, with an empty result whose `why` names it, and with its result.
+            progress: called before each job, with an empty result whose `why` names it and whose `waiting`
+                counts the due jobs behind it, of the same user; and then with its result.
 
         Raises:
             InvalidInput: an invalid model, limit, time or prompt.

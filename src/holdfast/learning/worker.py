@@ -197,10 +197,12 @@ class Worker:
                 return f"The limit of {'1 job' if limit == 1 else f'{limit:,} jobs'} is reached."
             if reason := self.stop_reason():
                 return reason
-            held = jobs.claim(self.context.database, self.context.space, self._claim(ids))
+            claim = self._claim(ids)
+            held = jobs.claim(self.context.database, self.context.space, claim)
             if held is None:
                 return next(iter(self.limited.values()), "Nothing more is due.")
-            progress(WorkResult(why=_beginning(held)))
+            due = jobs.count_due(self.context.database, self.context.space, claim)
+            progress(WorkResult(why=_beginning(held), waiting=due))
             began, attempt = time.monotonic(), _Attempt(self, self.context.of(held, held=held), held)
             with self.workers.holding(held):
                 why = attempt.finish()

@@ -19,13 +19,14 @@ from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import hit_limit, in_zone
 from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
-from holdfast.safety.guard import Secrets, is_masked, masked_hit
+from holdfast.safety.guard import Secrets, is_masked
+from holdfast.search.display import Display
 from holdfast.store import grants, instructions, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.types import MAX_COUNT, Prompt, Receipt, check_count
 from holdfast.types.handles import Handle
-from holdfast.types.messages import flags_like
+from holdfast.types.messages import changed
 from holdfast.types.references import noted, write_reference
 
 if TYPE_CHECKING:
@@ -150,13 +151,14 @@ class ChatReader:
         writes = not self.database.read_only and grants.may(self.database, self.scope, "write")
         if writes:
             snapshots.freeze(self.database, self.scope, self.chat, self._now())
+        display = Display(self.database, self.scope)
         with self._one_read(query, options.limit) as read:
             stats = self._stats()
             snapshot, frozen = self._freeze_knowledge()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
             text = f"{options.system}{always}"
             room = budget - (self.count_tokens(text) if text else 0)
-            hits = self._recall(read, query, snapshot, frozen.records, room, options)
+            hits = self._recall(read, query, snapshot, frozen.records, room, options, display)
             prompt = self._build(policy, budget, hits, stats, always, options)
         if options.strict and prompt.tokens["over"]:
             raise BudgetExceeded(
@@ -164,6 +166,7 @@ class ChatReader:
                 "Raise the budget, shorten `system`, or choose a policy that keeps less.",
             )
         if writes:
+            display.keep()
             receipt = self._receipt(prompt, snapshot, policy, options.system, query or "")
             self._note(receipt, snapshot, exists=bool(stats.messages))
         return replace(prompt, omitted=frozen.omitted, degraded=read.degraded if read else None)
@@ -236,7 +239,7 @@ class ChatReader:
         for message in log.backward(self.database, self.scope.space, self.chat, expected):
             if not images and has_media(message.raw):
                 tokens = message_tokens(message, self.count_tokens, images=False)
-                yield replace(message, tokens=tokens, flags=flags_like(message))
+                yield changed(message, tokens=tokens)
             else:
                 yield message
 
@@ -280,6 +283,7 @@ class ChatReader:
         shown_already: frozenset[str],
         room: int,
         options: PromptOptions,
+        display: Display,
     ) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
@@ -309,7 +313,7 @@ class ChatReader:
             for hit in hits
             if hit.kind not in shown_whole and hit.id not in shown_already
         ]
-        return list(map(masked_hit, left)) if is_masked(options.secrets) else left
+        return display.mask(left) if is_masked(options.secrets) else left
 
     def _stats(self) -> ChatStats:
         return sessions.stats(self.database, self.scope.space, self.chat)

@@ -5,7 +5,6 @@ What was said together is dated once, and long texts are cut.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import tzinfo
 from functools import cache
 from html import escape
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.prompt.entry_marks import own_start, speaker, whose
 from holdfast.prompt.knowledge_block import RELEASED, escaped_line
 from holdfast.text.zones import local
+from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -170,7 +170,7 @@ def _opening(hits: Sequence[Hit]) -> str:
 
 def in_zone(hit: Hit, zone: tzinfo | None) -> Hit:
     """Return a hit with its times in a zone."""
-    return replace(hit, at=local(hit.at, zone), last=hit.last and local(hit.last, zone))
+    return changed(hit, at=local(hit.at, zone), last=hit.last and local(hit.last, zone))
 
 
 def _heading(entry: RecallEntry) -> str:

@@ -13,7 +13,8 @@ from holdfast.events import logged
 from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import policy
 from holdfast.records.reader import OTHER_CHANGES, RecordReader, agents_of, count_uses, selection
-from holdfast.safety.guard import Secrets, is_masked, masked_hit
+from holdfast.safety.guard import Secrets, is_masked
+from holdfast.search.display import Display
 from holdfast.store import record_changes, records
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import RecordFilter
@@ -121,7 +122,13 @@ class RecordReads(Handle):
         near = reader.vector_of(query, meaning, checked) if limit else None
         behind = reader.embed_missing() if check_flag(fresh, "fresh") else None
         hits = reader.search().recall(reader.scope, parsed, checked, near, each)
-        return Hits(map(masked_hit, hits) if masked else hits, behind or hits.degraded)
+        return Hits(self._masked(hits) if masked else hits, behind or hits.degraded)
+
+    def _masked(self, hits: Iterable[Hit]) -> list[Hit]:
+        display = Display(self._reader.database, self._reader.scope)
+        shown = display.mask(hits)
+        display.keep()
+        return shown
 
     @logged
     def explain(
@@ -189,8 +196,8 @@ class RecordReads(Handle):
         explanation = explain(reader.search(), reader.scope, query, what, checked, near, reader.clock())
         if not masked:
             return explanation
-        above = tuple(map(masked_hit, explanation.outranked_by))
-        return replace(explanation, hit=masked_hit(explanation.hit), outranked_by=above)
+        hit, *above = self._masked([explanation.hit, *explanation.outranked_by])
+        return replace(explanation, hit=hit, outranked_by=tuple(above))
 
     @logged
     def get(self, what: str) -> Record | None:

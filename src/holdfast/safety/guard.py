@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -75,6 +75,19 @@ def _digest(text: str) -> bytes:
     from hashlib import blake2b
 
     return blake2b(text.encode(), digest_size=16).digest()
+
+
+@cache
+def version() -> str:
+    """Return a checksum of all that decides on findings: the program, its tables and its models."""
+    # Few texts are long.
+    from importlib.resources import files
+    from unicodedata import unidata_version
+    from zlib import crc32
+
+    parts = (part for part in files("holdfast.safety").iterdir() if part.is_file())
+    checksums = sorted((part.name, crc32(part.read_bytes())) for part in parts)
+    return f"{crc32(repr(checksums).encode()):08x} {unidata_version}"
 
 
 def has_orders(findings: Iterable[Finding]) -> bool:

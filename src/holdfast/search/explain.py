@@ -17,7 +17,7 @@ from holdfast.search.query import MAX_TERMS, Query, parse
 from holdfast.search.search import key_of
 from holdfast.text.analyze import hash_same
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
-from holdfast.types.messages import flags_like
+from holdfast.types.messages import changed
 from holdfast.types.references import split_space, write_reference
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def explain(
         candidate = _look_up(reader, parsed, what, filters)
         words, excluded = _words(candidate), _failed_filters(candidate, filters, reader.spaces[0])
         hit, label = candidate.document.hit, reader.scope.reference(candidate.space)
-        hit = replace(hit, space=label, flags=flags_like(hit))
+        hit = changed(hit, space=label)
         near = candidate.view.near or parsed.dates or parsed.spans
         has_rank = bool(near or any(word.places for word in words))
         hits, rank = _find_rank(reader, parsed, filters, hit if has_rank and not excluded else None)

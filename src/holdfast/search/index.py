@@ -8,10 +8,11 @@ database. Segments are derived: a missing or damaged one is made again from the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic
 
 from holdfast.errors import Denied, HoldfastError, Unavailable
+from holdfast.events import Event, Indexing
 from holdfast.search import segment as segments
 from holdfast.search.columns import Viewer
 from holdfast.search.meta_masks import MetaMasks
@@ -19,10 +20,12 @@ from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
 from holdfast.store import segments as stored
+from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
     import logging
 
+    from holdfast.events import Events
     from holdfast.search.vector_cache import VectorCache
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -34,8 +37,8 @@ FREEZE = 256
 _PARTS = 8
 # Documents of a segment that is not merged any further: about 40 MB.
 LARGEST = 262_144
-# Documents analysed at once, for the sake of memory.
-_BATCH = 16_384
+# Documents analysed at once, before it is told how far that has come.
+_BATCH = 512
 # A number before every segment, also before one that a hostile database made up.
 BEFORE_ALL = -(2**62)
 
@@ -45,9 +48,10 @@ class Index(Generic[C]):
 
     columns: C
 
-    def __init__(self, database: Database, space: str, source: SearchSource[C]) -> None:
+    def __init__(self, database: Database, space: str, source: SearchSource[C], events: Events) -> None:
         self.lock = threading.RLock()
         self._database = database
+        self._events = events
         self._space = space
         self.source = source
         # Summaries have no metadata.
@@ -138,9 +142,26 @@ class Index(Generic[C]):
             self._reset(state.epoch)
         if self.source.stored and newest - self.covered > FREEZE:
             self._load()
+        tell = self._teller(newest) if newest - self.covered > _BATCH else lambda: None
         while self.covered < newest:
+            tell()
             after, until = self.covered, min(newest, self.covered + _BATCH)
             self._add(self.source.documents(self._database, self._space, after, until))
+        tell()
+
+    def _teller(self, newest: int) -> Callable[[], None]:
+        """Return a function that tells how far the documents up to a number are covered."""
+        before, name = self.covered, self.source.name
+        # Erased documents leave gaps in the numbers.
+        total = stored.count_after(self._database, self._space, name, before)
+
+        def tell() -> None:
+            # Another process may have stored or erased some meanwhile.
+            share = min(1.0, max(0.0, (self.covered - before) / (newest - before)))
+            told = Indexing(name, int(total * share), total)
+            self._events.tell(Event("indexing", scope_of(self._space), indexing=told))
+
+        return tell
 
     def _last(self, state: stored.IndexState) -> int:
         return int(getattr(state, self.source.name))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from holdfast.types import Hit, Why
-from holdfast.types.messages import flags_like
+from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
@@ -67,14 +67,11 @@ def _text(hit: Scored) -> tuple[str, str] | None:
 
 
 def labelled(hit: Hit, scope: Scope, spaces: Sequence[str], place: int) -> Hit:
-    """Return a hit with the name of its space and, if several are read, its score by nearness.
-
-    The flags of a message are determined here, when it is read.
-    """
-    label, flags = scope.reference(spaces[place]), flags_like(hit)
+    """Return a hit with the name of its space and, if several are read, its score by nearness."""
+    label = scope.reference(spaces[place])
     if not scope.is_layered:
-        return replace(hit, space=label, flags=flags)
+        return changed(hit, space=label)
     factor = weight(place)
     shares = {name: share * (1 - SHARE) / factor for name, share in hit.why.items()}
     why = Why({**shares, "nearness": SHARE / (1 + place) / factor}, hit.why.words)
-    return replace(hit, space=label, score=hit.score * factor, why=why, flags=flags)
+    return changed(hit, space=label, score=hit.score * factor, why=why)

@@ -30,8 +30,10 @@ from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
 from holdfast.text.analyze import hash_term, normal
 from holdfast.types import Hit, Hits, Record, Scope
+from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
+    from holdfast.events import Events
     from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.meta_masks import KnownMetadata, MetaMasks
     from holdfast.store.database import Database
@@ -64,8 +66,9 @@ class Search:
     Safe to share between threads.
     """
 
-    def __init__(self, database: Database, embedder: QueryEmbedder | None = None) -> None:
+    def __init__(self, database: Database, events: Events, embedder: QueryEmbedder | None = None) -> None:
         self._database = database
+        self._events = events
         self._embedder = embedder
         self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
         self._sizes: dict[tuple[str, SearchSource[Any]], int] = {}
@@ -206,17 +209,10 @@ class Search:
             self._refresh(space, index, states[space], stored[space])
         return True
 
-    def rebuild(self, space: str) -> int:
-        """Make the indexes of a space anew, for `Memory.verify`, and return the number of its messages."""
+    def rebuild(self, space: str) -> None:
+        """Make the indexes of a space anew, for `Memory.verify`."""
         segments.clear(self._database, space)
-        indexes = [self._index(space, source) for source in SEARCHED]
-        with ExitStack() as locks:
-            for index in indexes:
-                locks.enter_context(index.lock)
-            state = segments.index_state(self._database, space)
-            for index in indexes:
-                index.refresh(state)
-            return indexes[0].covered
+        self.freeze(space)
 
     def freeze(self, space: str) -> None:
         """Store all of the indexes of a space, so that the next process has nothing to analyse."""
@@ -231,7 +227,7 @@ class Search:
         with self._lock:
             index = self._indexes.get(key)
             if index is None:
-                index = self._indexes[key] = Index(self._database, space, source)
+                index = self._indexes[key] = Index(self._database, space, source, self._events)
             self._indexes.move_to_end(key)
         return index
 
@@ -327,10 +323,10 @@ class SearchReader:
         by_request = self._find(query.request, every)
         likely = {key_of(hit): hit.score for hit in by_request}
         hits = self._find(query, every)
-        hits = [replace(hit, score=max(hit.score, likely.pop(key_of(hit), 0.0))) for hit in hits]
+        hits = [changed(hit, score=max(hit.score, likely.pop(key_of(hit), 0.0))) for hit in hits]
         if query.points_back or self._is_told_of(query.setting, filters):
             least = accumulate((hit.score for hit in hits), min)
-            hits = [replace(hit, score=score) for hit, score in zip(hits, least, strict=True)]
+            hits = [changed(hit, score=score) for hit, score in zip(hits, least, strict=True)]
         else:
             hits += [hit for hit in by_request if key_of(hit) in likely]
             hits.sort(key=lambda hit: -hit.score)

@@ -186,6 +186,13 @@ def claim(db: Database, space: str, wanted: Claim) -> Lease | None:
     return None
 
 
+def count_due(db: Database, space: str, wanted: Claim) -> int:
+    """Return the number of jobs that workers could lease now one after the other."""
+    condition, values = wanted._replace(in_order=False).condition()
+    sql = f"SELECT count(*) FROM ({_DUE}{condition}) AS due"
+    return int(db.all(sql, space=space, now=wanted.now, **values)[0][0])
+
+
 @retry_transaction
 def preview(db: Database, space: str, wanted: Claim, add: Callable[[Connection], None]) -> list[Lease]:
     """Return the leases that workers would get, in their order, after `add`; nothing is stored."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import InvalidInput
 from holdfast.messages.formats import cleaned
 from holdfast.store.database import DECODING_ERRORS, damage_error
+from holdfast.store.verdicts import OF_CALLER
 from holdfast.text.json_text import dump, load, load_object, load_texts, same_json
 from holdfast.types import Message, ToolCall
 from holdfast.types.messages import UNSEEN
@@ -23,7 +24,7 @@ COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, ra
 # when they are read.
 WITH_VERDICTS = (
     f"{COLUMNS}, (SELECT v.flags FROM verdicts v WHERE v.space = :space AND v.chat = messages.chat "
-    "AND v.seq = messages.seq) AS flags"
+    f"AND v.seq = messages.seq AND {OF_CALLER}) AS flags"
 )
 WITHOUT_VERDICTS = f"{COLUMNS}, NULL"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

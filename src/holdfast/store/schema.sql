@@ -251,13 +251,13 @@ CREATE TABLE heard (
 CREATE INDEX heard_chat ON heard (space, chat);
 CREATE INDEX heard_record ON heard (space, record);
 
--- What a guard of the caller said of a text, where that counts: the log itself stays as it is.
+-- What a guard said of a text: the log itself stays as it is. That of the caller counts; that of our own is kept of long messages.
 CREATE TABLE verdicts (
     space TEXT NOT NULL,
     chat TEXT NOT NULL,                 -- '' for a record
     seq BIGINT NOT NULL,                -- of the message; of a record, the version that was judged
-    at BIGINT NOT NULL,                 -- when
-    guard TEXT NOT NULL,                -- its name
+    at BIGINT NOT NULL,                 -- when; 0 of our own guard
+    guard TEXT NOT NULL,                -- its name; of our own, 'holdfast ' and its version
     flags TEXT NOT NULL,                -- JSON list: what stands in place of the flags of the message
     PRIMARY KEY (space, chat, seq)
 );

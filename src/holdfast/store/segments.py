@@ -28,6 +28,11 @@ _GAPS = """
     SELECT before + 1, doc - 1 FROM (
         SELECT doc, lag(doc, 1, 0) OVER (ORDER BY doc) AS before FROM messages WHERE space = :space
     ) AS numbered WHERE doc <> before + 1 ORDER BY doc"""
+_COUNTS_AFTER = {
+    "message": "SELECT count(*) FROM messages WHERE space = :space AND doc > :after",
+    "record": "SELECT count(*) FROM records WHERE space = :space AND version > :after",
+    "summary": "SELECT count(*) FROM summaries WHERE space = :space AND number > :after",
+}
 _OF_SOURCE = "segments WHERE space = :space AND source = :source AND version = :version"
 _FROM_SOURCE = f"FROM {_OF_SOURCE}"
 _ADD = """
@@ -70,6 +75,11 @@ def missing(db: Reader, space: str) -> tuple[int, list[tuple[int, int]]]:
     """Return the number of messages of a space, and the missing ranges of document numbers."""
     count = db.all("SELECT count(*) FROM messages WHERE space = :space", space=space)[0][0]
     return count, [(first, last) for first, last in db.all(_GAPS, space=space)]
+
+
+def count_after(db: Reader, space: str, source: Source, after: int) -> int:
+    """Return how many documents of a source have a larger number."""
+    return int(db.all(_COUNTS_AFTER[source], space=space, after=after)[0][0])
 
 
 def load(db: Reader, space: str, version: int, after: int, source: Source = "message") -> list[StoredSegment]:

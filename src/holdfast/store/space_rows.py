@@ -1,8 +1,8 @@
 """All rows of a space, table by table, for export and import; the tables are those of the schema.
 
-Left out are derived tables (`segments`), tables about this database only (`imports`, `moves`, `grants`), and
-columns that differ in another database (the space, checksums, the epoch of the index, the number of an
-erasure receipt).
+Left out are what is derived (`segments`, verdicts of our own guard), tables about this database only
+(`imports`, `moves`, `grants`), and columns that differ in another database (the space, checksums, the epoch
+of the index, the number of an erasure receipt).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from holdfast.store import metadata, table_rows
 from holdfast.store.checksums import CHANGING, seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import TableSchema, tables
+from holdfast.store.verdicts import OWN
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def read(db: Reader, space: str) -> Iterator[tuple[str, TableRow]]:
         if name not in _DERIVED:
             columns = exported_columns(table)
             for row in table_rows.iterate(db, name, space, _ORDER.get(name)):
-                yield name, {column: _as_text(row[column]) for column in columns}
+                if name != "verdicts" or not row["guard"].startswith(OWN):
+                    yield name, {column: _as_text(row[column]) for column in columns}
 
 
 def _as_text(value: object) -> object:

@@ -1,16 +1,25 @@
-"""Verdicts of the caller's guard about messages and records, beside the log, which stays as it is."""
+"""Verdicts of guards about messages and records, beside the log, which stays as it is.
+
+Those of the caller's guard stand in place of ours. Ours about long messages are kept because they take long
+to find: they count for the version of the guard that gave them, and no other.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import DECODING_ERRORS, retry_transaction
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Reader
+    from holdfast.store.database import Connection, Database, Reader, Value
 
+# How the names of our own guard begin.
+OWN = "holdfast "
+OF_CALLER = f"substr(v.guard, 1, {len(OWN)}) <> '{OWN}'"
 # The chat of verdicts about versions of records.
 OF_RECORDS = ""
 _REPLACE = """
@@ -24,6 +33,12 @@ _OF_MESSAGE = f"""
 _OF_RECORD = f"""
     INSERT INTO verdicts (space, chat, seq, at, guard, flags) VALUES (:space, '', :seq, :at, :guard, :flags)
     {_REPLACE}"""
+_KEPT = """
+    SELECT flags FROM verdicts WHERE space = :space AND chat = :chat AND seq = :seq AND guard = :guard"""
+_KEEP = f"""
+    INSERT INTO verdicts AS v (space, chat, seq, at, guard, flags)
+    SELECT space, chat, seq, 0, :guard, :flags FROM messages
+    WHERE space = :space AND chat = :chat AND seq = :seq AND id = :id {_REPLACE} WHERE NOT ({OF_CALLER})"""
 # Not what the user or the application wrote or released: that is theirs to decide.
 _WITHOUT_VERDICT = """
     FROM records r LEFT JOIN verdicts v ON v.space = r.space AND v.chat = '' AND v.seq = r.version
@@ -38,6 +53,39 @@ def note(
     statement = _OF_RECORD if chat == OF_RECORDS else _OF_MESSAGE
     named = {} if chat == OF_RECORDS else {"chat": chat}
     tx.all(statement, space=space, seq=seq, at=now, guard=guard, flags=json.dumps(list(flags)), **named)
+
+
+class Verdict(NamedTuple):
+    """The verdict of our own guard on a message: its flags, and the places of credentials with masks."""
+
+    flags: tuple[str, ...]
+    masks: Sequence[tuple[int, int, str]]
+
+    def masked(self, text: str) -> str:
+        """Return the text of the message with its credentials masked."""
+        parts, at = list[str](), 0
+        for start, end, mask in self.masks:
+            parts += (text[at:start], mask)
+            at = end
+        return "".join((*parts, text[at:]))
+
+
+def kept(db: Reader, space: str, chat: str, seq: int, guard: str) -> Verdict | None:
+    """Return what a version of our own guard found in a message; None where that is not known."""
+    rows = db.all(_KEPT, space=space, chat=chat, seq=seq, guard=OWN + guard)
+    with suppress(*DECODING_ERRORS):
+        flags, masks = json.loads(rows[0][0])
+        return Verdict(tuple(flags), [(int(start), int(end), str(mask)) for start, end, mask in masks])
+    return None
+
+
+@retry_transaction
+def keep(db: Database, space: str, guard: str, found: Iterable[tuple[str, int, str, Verdict]]) -> None:
+    """Keep what a version of our own guard found in messages, given by chat, seq and id."""
+    with db.writing_to(space) as tx:
+        for chat, seq, identity, verdict in found:
+            keys: dict[str, Value] = {"chat": chat, "seq": seq, "id": identity, "guard": OWN + guard}
+            tx.all(_KEEP, space=space, flags=json.dumps(verdict), **keys)
 
 
 def agents_without_verdicts(db: Reader, space: str) -> set[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.types.reprs import brief
@@ -29,6 +29,7 @@ class _Unseen(tuple["_HasFlags", ...]):
 
 UNSEEN = cast("tuple[str, ...]", _Unseen())  # of a message that the guard has not looked at
 _FINDERS: list[Callable[[Message], tuple[str, ...]]] = []
+_SLOTS: dict[type, Callable[[object], tuple[str, ...]]] = {}
 
 
 def find_flags_with(find: Callable[[Message], tuple[str, ...]]) -> None:
@@ -41,9 +42,25 @@ def flags_like(message: _HasFlags) -> tuple[str, ...]:
     return cast("tuple[str, ...]", _Unseen((message,)))
 
 
+def changed(item: _Flagged, **fields: object) -> _Flagged:
+    """Return a message, or an object made of one, with other values of some fields and its flags unread."""
+    # Typed by `with_flags_when_read`, which takes dataclasses.
+    made: Any = item
+    return cast("_Flagged", replace(made, flags=flags_like(made), **fields))
+
+
+def are_flags_unread(item: _HasFlags) -> bool:
+    """Return whether the flags of a message, or of an object made of one, are still to be found."""
+    known = _SLOTS[type(item)](item)
+    # Typed as texts, of which it is no tuple.
+    inner = cast("object", known)
+    return isinstance(inner, _Unseen) and all(map(are_flags_unread, inner))
+
+
 def with_flags_when_read(cls: type[_Flagged]) -> type[_Flagged]:
     """Let a class of messages, or of objects made of them, compute `flags` when they are first read."""
     slot = vars(cls)["flags"]
+    _SLOTS[cls] = slot.__get__
 
     def flags(item: Message) -> tuple[str, ...]:
         known: tuple[str, ...] | _Unseen = slot.__get__(item)

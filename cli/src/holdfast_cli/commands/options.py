@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Self, TypeVar
 
 import typer
 
-from holdfast import Memory
+from holdfast import Event, Memory
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.kinds import Kind
 from holdfast.port.safety import mask
@@ -128,7 +128,7 @@ class Options(Output):
                 "`holdfast demo`.",
             )
         places = () if "://" in database else (path, path.absolute().parent)
-        return Memory(
+        memory = Memory(
             database,
             read_only=not create and not all(os.access(place, os.W_OK) for place in places),
             tenant=self.tenant,
@@ -142,6 +142,10 @@ class Options(Output):
             key=location.checksum_key(),
             embed=(embed and os.environ.get(EMBED)) or None,
         )
+        if admin and sys.stderr is not None and sys.stderr.isatty():
+            # Of all spaces that are read.
+            memory.scoped(user="", agent="").on("indexing", _show_indexing)
+        return memory
 
     @property
     def project_name(self) -> str:
@@ -209,6 +213,13 @@ class Options(Output):
                 return memory.grants.users()
         except HoldfastError:
             return []
+
+
+def _show_indexing(event: Event) -> None:
+    # Loaded only for a progress bar.
+    from holdfast_cli.commands.render.progress import indexing
+
+    indexing.show(event)
 
 
 def args(**options: str | bool | int | None) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 from holdfast import Memory
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.port import safety
+from holdfast.port.safekeeping import freeze_index
 from holdfast.types import Erasure, Record
 from holdfast.types.references import Reference, write_reference
 from holdfast_cli.commands.arguments import chat_of
@@ -172,6 +173,8 @@ def erase(
             if isinstance(error.receipt, Erasure):  # its key is shown this once
                 _report(options, error.receipt)
             raise
+        # So that the first recall does not wait for it.
+        freeze_index(memory)
     _report(options, receipt)
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from holdfast import Memory
 from holdfast.errors import InvalidInput
+from holdfast.port.safekeeping import freeze_index
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.parameters import CLAUDE_CODE
 from holdfast_cli.commands.render.outcomes import interruptible
@@ -46,7 +48,7 @@ def import_(
     For example: holdfast import ~/.claude/projects
     """
     # Only an import needs a progress bar and the importers.
-    from holdfast_cli.commands.render.progress import reading
+    from holdfast_cli.commands.render.progress import importing
     from holdfast_cli.formats.importing import import_paths, import_tables
     from holdfast_cli.hooks.privacy import Privacy
 
@@ -57,12 +59,24 @@ def import_(
             raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
         take = partial(import_tables, columns=_columns(columns), encoding=encoding)
     paths = paths or _claude_code_projects()
-    with interruptible(_KEPT), options.open(create=True) as memory, reading(paths) as progress:
-        # What is private is read when the database is open: its errors come first.
-        report = take(memory, paths, progress=progress, rules=Privacy.read())
+    with interruptible(_KEPT), options.open(create=True) as memory:
+        with importing() as progress:
+            # What is private is read when the database is open: its errors come first.
+            report = take(memory, paths, progress=progress, rules=Privacy.read())
+        index(memory, [report])
     _show_report(report, options, paths)
     if report.problems:
         raise typer.Exit(1)
+
+
+def index(memory: Memory, reports: Sequence["ImportReport"]) -> None:
+    """Make the index of what was imported, so that the first recall does not wait for it."""
+    new = [report for report in reports if report.added or report.records or report.rows]
+    names = {name for report in new for name in report.projects}
+    # An export of everything has projects of its own.
+    names.update(memory.grants.projects() if any(report.rows for report in new) else ())
+    for handle in (memory, *(memory.scoped(project=name) for name in sorted(names))) if new else ():
+        freeze_index(handle)
 
 
 def _columns(pairs: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.outcomes import interruptible, repeat, say_line
 from holdfast_cli.commands.render.screen import Screen, count, plain
 from holdfast_cli.commands.render.wording import in_options
+from holdfast_cli.commands.transfer import index
 
 if TYPE_CHECKING:
     from holdfast_cli.formats.watching import Seen
@@ -37,8 +38,11 @@ def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects:
         watcher = FolderWatch(roots, memory, Privacy.read, project_of=project_of)
 
         def look() -> None:
+            reports = []
             for file in watcher.look():
                 _show(options, file)
+                reports.append(file.report)
+            index(memory, reports)
 
         repeat(look, every, f"Stopped watching. {_KEPT}")
 

@@ -42,11 +42,21 @@ class _Worker:
     everyone: bool
     prompts: Mapping[str, str]
 
-    def run(self, limit: int | None = None, *, dry_run: bool = False) -> WorkResult:
-        """Run some of the due jobs."""
-        with outcomes.thinking(None if dry_run else self.llm):
+    def run(
+        self, limit: int | None, before: int = 0, *, alone: bool = False, dry_run: bool = False
+    ) -> WorkResult:
+        """Run the due jobs up to a limit, or the next one `alone`, after those that have run `before`."""
+        # Loaded only for a progress bar.
+        from holdfast_cli.commands.render.progress import working
+
+        with working(self.llm, before, limit, everyone=self.everyone) as progress:
             return self.memory.learning.work(
-                limit=limit, llm=self.llm, everyone=self.everyone, prompts=self.prompts, dry_run=dry_run
+                llm=self.llm,
+                limit=1 if alone else limit,
+                everyone=self.everyone,
+                dry_run=dry_run,
+                prompts=self.prompts,
+                progress=progress,
             )
 
     def turns(self, limit: int | None = None) -> Iterator[WorkResult]:
@@ -54,13 +64,12 @@ class _Worker:
         if self.everyone:
             yield self.run(limit)
             return
-        rest = limit
-        while rest != 0:
-            result = self.run(1)
-            yield result
+        before = 0
+        while before != limit:
+            yield (result := self.run(limit, before, alone=True))
             if result.noop or _stop(result):
                 return
-            rest = None if rest is None else rest - 1
+            before += 1
 
     def titles(self, result: WorkResult) -> dict[str, str]:
         """Find the titles of chats; none of everyone's, since chats of two users may have one id."""

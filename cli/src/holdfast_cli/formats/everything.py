@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,6 +22,7 @@ LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
 """The data that an export of chats leaves out."""
 _SIGN = {"holdfast": "everything"}
 _START = 4096  # bytes at most of the first line
+_TOLD = 1000  # rows after which it is told how far a restore has come
 
 
 def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
@@ -57,8 +58,8 @@ def _sign(line: bytes) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def restore(memory: Memory, file: File) -> safekeeping.RestoreReport:
-    """Store the rows of a file, in one transaction.
+def restore(memory: Memory, file: File, progress: Callable[[], None]) -> safekeeping.RestoreReport:
+    """Store the rows of a file, in one transaction; `progress` is called now and then.
 
     Raises:
         NewerSchema: a newer Holdfast wrote it; nothing was stored.
@@ -69,16 +70,18 @@ def restore(memory: Memory, file: File) -> safekeeping.RestoreReport:
     with file.open() as stream:
         schema = _sign(stream.readline(_START)) or 0
     bad: list[tuple[int, str]] = []
-    report = safekeeping.restore_rows(memory, _rows(memory.scope, file, bad), file.path, schema)
+    report = safekeeping.restore_rows(memory, _rows(memory.scope, file, bad, progress), file.path, schema)
     report.left_out += bad
     return report
 
 
 def _rows(
-    scope: Scope, file: File, bad: list[tuple[int, str]]
+    scope: Scope, file: File, bad: list[tuple[int, str]], progress: Callable[[], None]
 ) -> Iterator[tuple[int, str, str, Mapping[str, object]]]:
     """Yield each row with its line, its space and its table; collect invalid lines in `bad`."""
-    for item in lines(file, MAX_LINE):
+    for number, item in enumerate(lines(file, MAX_LINE)):
+        if number % _TOLD == 0:
+            progress()
         if isinstance(item, Skip):
             bad.append((item.line, item.reason))
             continue

@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from holdfast.errors import Unavailable
@@ -35,8 +35,18 @@ class ForeignSQLite:
 
     def __init__(self, connection: sqlite3.Connection, *, check: bool) -> None:
         self._connection = connection
+        self._read = 0
+        self.closed = False
         self.tables = _tables(connection)
         self._unchecked = set(self.tables) if check else set()
+
+    def tell(self) -> int:
+        """Return the bytes of the values that were read."""
+        return self._read
+
+    def close(self) -> None:
+        """End it: it is read no more."""
+        self.closed = True
 
     def has(self, table: str, *columns: str) -> bool:
         """Return whether there is a table with these columns, besides others."""
@@ -81,7 +91,11 @@ class ForeignSQLite:
         sql = f"SELECT {', '.join(map(_quote, columns))} FROM {_quote(table)}"  # noqa: S608
         sql += f" WHERE {' AND '.join(conditions)}" if conditions else ""
         sql += f" ORDER BY {', '.join(map(_quote, order))}" if order else ""
-        return self._connection.execute(sql, params)
+        return map(self._counted, self._connection.execute(sql, params))
+
+    def _counted(self, row: tuple[Cell, ...]) -> tuple[Cell, ...]:
+        self._read += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+        return row
 
     def _check(self, table: str, columns: set[str]) -> None:
         if missing := columns - self.tables.get(table, frozenset()):
@@ -116,40 +130,33 @@ def fingerprint(path: Path) -> bytes:
     return "|".join(parts).encode()
 
 
-def open_database(file: File) -> AbstractContextManager[ForeignSQLite]:
-    """Open the database in a file.
-
-    Raises:
-        Unavailable: it is in a zip, or cannot be read.
-
-    """
-    if file.location is None:
-        what = "A database is not read in a zip; unpack the zip and import the folder."
-        raise Unavailable(what, "Unpack it.")
-    return open_foreign(file.location)
-
-
 @contextmanager
-def open_foreign(path: Path) -> Iterator[ForeignSQLite]:
+def open_database(file: File) -> Iterator[ForeignSQLite]:
     """Open a database of another program, as of one moment, while its program runs or not.
 
     Nothing of it is changed, and the program is not kept waiting: it is read beside its write-ahead log, or,
     where it has none, from a copy that SQLite keeps in memory and in a file without a name.
 
     Raises:
-        Unavailable: it is no database, damaged, locked, or was written while it was read.
+        Unavailable: it is in a zip, no database, damaged, locked, or was written while it was read.
 
     """
+    if file.location is None:
+        what = "A database is not read in a zip; unpack the zip and import the folder."
+        raise Unavailable(what, "Unpack it.")
     try:
-        path = path.resolve(strict=True)
-        with path.open("rb") as file:
-            head = file.read(100)
+        path = file.location.resolve(strict=True)
+        with path.open("rb") as stream:
+            head = stream.read(100)
         if not is_sqlite(head):
             raise Unavailable("The file is no SQLite database.", "Check the path.")
         before = _sizes(path)
         with closing(_connect(path, is_ahead=head[_WRITES_AHEAD] == 2)) as connection:
             _limit(connection, sum(before.values()))
-            yield ForeignSQLite(connection, check=sum(before.values()) <= _MAX_CHECKED)
+            is_checked = sum(before.values()) <= _MAX_CHECKED
+            with closing(ForeignSQLite(connection, check=is_checked)) as database:
+                file.streams.append(database)
+                yield database
         if not before[_LOG] and before != _sizes(path):
             raise Unavailable("The database was written while it was read.", "Try again.")
     except (sqlite3.Error, OSError) as error:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from holdfast import Memory, __version__
 from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
@@ -24,11 +25,25 @@ from holdfast_cli.formats.json_values import hash_of
 from holdfast_cli.formats.record_edits import apply_edits
 from holdfast_cli.formats.record_markdown import EDITS, is_records
 from holdfast_cli.formats.redaction import Rules
-from holdfast_cli.formats.sources import NOTES, Format, Ignored, Source, SourceFile, Unread, sources
+from holdfast_cli.formats.sources import NOTES, Format, Ignored, Source, SourceFile, Unread, sizes, sources
 from holdfast_cli.formats.zip_files import READ_ERRORS
 
-Progress = Callable[[str, int], None]
-"""Called after each batch with the path of the file and the number of messages found in all files so far."""
+
+class ImportProgress(NamedTuple):
+    """How far an import has come: the `path` of a file, and its number of all `files`.
+
+    `share` is the share of the bytes of all files that was read, and `messages` counts those of all so far.
+    """
+
+    path: str
+    file: int
+    files: int
+    share: float
+    messages: int
+
+
+Progress = Callable[[ImportProgress], None]
+"""Called when a file is begun, and after each batch of its messages."""
 ProjectOf = Callable[[SourceFile], str]
 """Returns the project of the user that a file belongs to, "" for none."""
 
@@ -71,11 +86,12 @@ def import_paths(
     if dry_run and (format or not all(map(is_records, files))):
         what = "Only the edits of an export of records as Markdown can be shown without being made."
         raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
-    importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
+    if not format:
+        files.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
+    importer = _Importer(memory, _told(progress, files), rules, project_of)
     if format:
         importer.take_each(files, lambda path: importer.take_sources(_notes(path)))
     else:
-        files.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
         importer.take_each(files, partial(importer.take_path, dry_run=dry_run))
     return importer.finish()
 
@@ -102,7 +118,7 @@ def import_tables(
         memory: the memory to add to.
         paths: files that end with .csv, .tsv, .jsonl or .ndjson.
         columns: the column of each field.
-        progress: called after each batch, see `Progress`.
+        progress: see `Progress`.
         encoding: that of CSV files that do not begin with a mark of theirs.
         rules: what the user keeps private.
 
@@ -112,9 +128,28 @@ def import_tables(
 
     """
     files, table = _existing_paths(paths), tables.check_table(columns, encoding)
-    importer = _Importer(memory, progress or (lambda *_: None), rules)
+    importer = _Importer(memory, _told(progress, files), rules)
     importer.take_each(files, lambda path: importer.take(_table(path, table)))
     return importer.finish()
+
+
+def _told(progress: Progress | None, paths: Iterable[Path]) -> Callable[[File, int], None]:
+    """Return a function of a file and the messages so far, which tells how far the import of paths is."""
+    if progress is None:
+        return lambda *_: None
+    bytes_of = dict(chain.from_iterable(map(sizes, paths)))
+    starts = zip(bytes_of, accumulate(bytes_of.values(), initial=0), strict=False)
+    places = {path: (number, start) for number, (path, start) in enumerate(starts, 1)}
+    total = max(1, sum(bytes_of.values()))
+
+    def tell(file: File, messages: int) -> None:
+        # One that has come since is left out.
+        if file.path in places:
+            number, start = places[file.path]
+            read = start + min(file.position, bytes_of[file.path])
+            progress(ImportProgress(file.path, number, len(places), read / total, messages))
+
+    return tell
 
 
 def _table(path: Path, table: tables.Table) -> SourceFile:
@@ -177,7 +212,7 @@ class _Importer:
     """The import of some files."""
 
     memory: Memory
-    progress: Progress
+    progress: Callable[[File, int], None]
     rules: Rules | None
     project_of: ProjectOf = lambda _: ""
     report: ImportReport = field(default_factory=ImportReport)
@@ -225,25 +260,27 @@ class _Importer:
 
     def take(self, source: SourceFile) -> None:
         """Import a file; one that was imported before and has not changed is only counted."""
-        project, path, report = self.project_of(source), source.file.path, self.report
+        project, file, report = self.project_of(source), source.file, self.report
         memory = self.memory.scoped(project=project) if project else self.memory
         known_files, before = Imports(memory), report.formats.total()
+        # Only its beginning was read until now.
+        file.streams.clear()
+        self.progress(file, before)
         # In a zip the path continues within it, so it is not one of the system.
-        whole = os.path.abspath(path)  # noqa: PTH100
-        file_id = hash_of([whole, source.file.name, memory.scope.agent], 16)
+        whole = os.path.abspath(file.path)  # noqa: PTH100
+        file_id = hash_of([whole, file.name, memory.scope.agent], 16)
         digest = _digest(source) if known_files.stores else ""
         entry = digest and known_files.account(file_id, digest)
         added = records = 0
         if entry:
             account: Account = json.loads(entry)
             report.unchanged += 1
-            self.progress(path, before + account["messages"])
         else:
-            file = FileImport(memory, source, lambda read: self.progress(path, before + read), self.rules)
-            account = file.run()
-            added, records = file.added, file.records_added
+            taken = FileImport(memory, source, lambda read: self.progress(file, before + read), self.rules)
+            account = taken.run()
+            added, records = taken.added, taken.records_added
             # What is left out may be let in later, so such a file is read again.
-            if digest and not file.is_broken and not file.is_redacted:
+            if digest and not taken.is_broken and not taken.is_redacted:
                 known_files.note(file_id, digest, json.dumps(account))
         self.count(source, account, added, records)
         if project:
@@ -261,7 +298,7 @@ class _Importer:
     def restore(self, path: Path) -> None:
         """Import an export of everything."""
         file = File.at(path)
-        result = everything.restore(self.memory, file)
+        result = everything.restore(self.memory, file, lambda: self.progress(file, 0))
         added, present = result.added["messages"], result.present["messages"]
         own = self.memory.scope.space
         chats = {chat if space == own else f"{space}|{chat}" for space, chat in result.chats}

@@ -4,6 +4,7 @@ import os
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -277,12 +278,36 @@ def _problem(path: str, reason: str) -> Unread:
     return Unread(path, Skip(0, reason, problem=True))
 
 
+def sizes(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the path of each file that `sources` looks into, as `File` has it, and its bytes.
+
+    What cannot be looked at is left out; whoever reads it says so.
+    """
+    is_folder = path.is_dir()
+    for file in _files(path, lambda _: None) if is_folder else [path]:
+        label = clean(str(file))
+        with suppress(*READ_ERRORS, ValueError, NotImplementedError):
+            if not file.is_file():
+                continue
+            if file.suffix.lower() == ".zip" if is_folder else zipfile.is_zipfile(file):
+                with zipfile.ZipFile(file) as archive:
+                    members = archive.infolist()
+                inside = (info for info in members if not info.is_dir() and _may_have_chats(info.filename))
+                yield from sorted((f"{label}/{clean(info.filename)}", info.file_size) for info in inside)
+            elif not is_folder or _may_have_chats(label):
+                yield label, file.stat().st_size
+
+
+def _files(root: Path, onerror: Callable[[OSError], None]) -> Iterator[Path]:
+    for folder, inner, names in os.walk(root, onerror=onerror):
+        inner.sort()
+        yield from (Path(folder, name) for name in sorted(names))
+
+
 def _folder(root: Path, formats: Sequence[Format]) -> Iterator[Source]:
     errors: list[OSError] = []
-    for folder, inner, names in os.walk(root, onerror=errors.append):
-        inner.sort()
-        for path in (Path(folder, name) for name in sorted(names)):
-            yield from sources_at(path, root, formats)
+    for path in _files(root, errors.append):
+        yield from sources_at(path, root, formats)
     for error in errors:
         yield _problem(clean(str(error.filename)), f"cannot be read: {_one_line(error)}")
 

@@ -130,7 +130,7 @@ def _whole_lines(path: Path, source: Source) -> Source:
     """Return a file of lines without one at its end that may be half-written."""
     if not isinstance(source, SourceFile):
         return source
-    return replace(source, file=replace(source.file, open=part_of(path, 0, end_of_lines(path)).open))
+    return replace(source, file=replace(source.file, opener=part_of(path, 0, end_of_lines(path)).opener))
 
 
 def _states(root: Path | str) -> Iterator[tuple[str, _State]]:

@@ -1,50 +1,88 @@
 """Progress bars, which go away at their end; nothing is shown without a terminal."""
 
+from __future__ import annotations
+
+import atexit
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from holdfast.types import CompactionResult
 from holdfast_cli.commands.render.screen import count, safe
 
-_ENDINGS = {".json", ".jsonl", ".ndjson", ".zip"}
+if TYPE_CHECKING:
+    from holdfast import Event, WorkResult
+    from holdfast.types import CompactionResult
+    from holdfast_cli.formats.importing import ImportProgress
+
+_INDEXED = {"message": "messages", "record": "versions of records", "summary": "summaries"}
+_shown: list[Progress] = []
 
 
-def _bar(label: str) -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        BarColumn(),
-        TextColumn(label),
+@contextmanager
+def _bar(label: str, *, timed: bool = False) -> Iterator[Progress]:
+    """Show a bar; if it is `timed`, with the time that is left."""
+    columns = [SpinnerColumn(), BarColumn(20), TextColumn(label)]
+    if timed:
+        columns += [TimeRemainingColumn(), TextColumn("left")]
+    bar = Progress(
+        *columns,
         TextColumn("{task.description}", style="dim", markup=False),
         console=Console(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
     )
+    _shown.append(bar)
+    try:
+        with bar:
+            yield bar
+    finally:
+        _shown.remove(bar)
 
 
 @contextmanager
-def reading(paths: Sequence[Path]) -> Iterator[Callable[[str, int], None]]:
-    """Show how much of some files has been read.
+def importing() -> Iterator[Callable[[ImportProgress], None]]:
+    """Show how far an import has come; call the function that it returns with that."""
+    files = "file {task.fields[told].file:,} of {task.fields[told].files:,}"
+    with _bar(f"{files}, {{task.fields[told].messages:,}} messages", timed=True) as bar:
+        task = bar.add_task("", total=1.0, visible=False)
 
-    Call the function that it returns with the path of a file and the number of messages so far.
-    """
-    with _bar("{task.fields[messages]:,} messages") as bar:
-        sizes = {} if bar.disable else {str(file): file.stat().st_size for file in _files(paths)}
-        task = bar.add_task("", total=sum(sizes.values()) or None, messages=0)
-        last = ""
-
-        def show(path: str, messages: int) -> None:
-            # A file counts as read when the next one begins.
-            nonlocal last
-            advance = sizes.pop(last, 0) if path != last else 0
-            last = path
-            bar.update(task, advance=advance, messages=messages, description=safe(Path(path).name)[:40])
+        def show(told: ImportProgress) -> None:
+            name = safe(Path(told.path).name)[:40]
+            bar.update(task, completed=told.share, told=told, description=name, visible=True)
 
         yield show
+
+
+class _IndexBar:
+    """The bar of an index that is made, from the first event of it to the last; not beside another bar."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._bar: Progress | None = None
+        # Where the work is interrupted, no last event ends it.
+        atexit.register(self._open.close)
+
+    def show(self, event: Event) -> None:
+        """Show how far the index has come."""
+        told = event.indexing
+        if told is None:
+            return
+        if self._bar is None and told.done < told.total and not _shown:
+            self._bar = self._open.enter_context(_bar("Indexing {task.fields[what]}…", timed=True))
+            self._bar.add_task("", total=told.total, what=f"{told.total:,} {_INDEXED[told.source]}")
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=told.done)
+            if told.done >= told.total:
+                self._open.close()
+                self._bar = None
+
+
+indexing = _IndexBar()
 
 
 @contextmanager
@@ -71,7 +109,24 @@ def waiting(llm: str) -> Iterator[None]:
         yield
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    for path in paths:
-        inside = path.rglob("*") if path.is_dir() else [path]
-        yield from (file for file in inside if file.suffix.lower() in _ENDINGS and file.is_file())
+@contextmanager
+def working(
+    llm: str | None, run: int, limit: int | None, *, everyone: bool
+) -> Iterator[Callable[[WorkResult], None]]:
+    """Show the number of each job, and of all that are due: `run` of them have run, of at most `limit`.
+
+    Call the function that it returns with what `Learning.work` tells: for everyone, it counts the due jobs of
+    one user after the other.
+    """
+    with _bar("{task.fields[job]}  {task.elapsed:,.0f} s") as bar:
+        task = bar.add_task(f"waiting for {safe(llm)}" if llm else "", total=None, job="looking for work")
+
+        def show(told: WorkResult) -> None:
+            nonlocal run
+            run += told.count
+            if told.noop:
+                due = min(run + 1 + told.waiting, limit or sys.maxsize)
+                job = f"job {run + 1:,} of {due:,}{' or more' if everyone else ''}"
+                bar.reset(task, completed=run, total=due, job=job)
+
+        yield show
