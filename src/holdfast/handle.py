@@ -120,6 +120,7 @@ class MemoryHandle(RecordReads, RecordWrites):
                 limit=None if limit is None else check_count(limit, "limit"),
                 offset=check_count(offset, "offset"),
                 where=check_where(where),
+                zone=self._runtime.clock().tzinfo,
             )
 
     # What is known, and its versions: records/, search/ ---------------------------------------------------
