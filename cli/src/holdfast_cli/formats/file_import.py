@@ -296,7 +296,8 @@ def _repeats(history: Sequence[Message], items: Sequence[ImportedMessage]) -> bo
 def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:
     """Set title, archive flag and label of a new chat; an import never changes those that were set."""
     title = " ".join(_CONTROL.sub(" ", clean(origin.title)).split())
-    if title:
+    # Some clients give what they put around the first words.
+    if title and title_of(origin.title):
         chat.rename(title[:500])
     if origin.archived:
         chat.archive()
