@@ -371,6 +371,7 @@ class AsyncMemory(Awaited[MemoryHandle]):
     undo = awaited(MemoryHandle.undo)
     erase = awaited(MemoryHandle.erase)
     chats = awaited(MemoryHandle.chats)
+    timeline = awaited(MemoryHandle.timeline)
     verify = awaited(MemoryHandle.verify)
     backup = awaited(MemoryHandle.backup)
 

@@ -115,6 +115,9 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "latest": Option(help="Of nearly equal messages, the latest first."),
     "untrusted": Option(help="Only what waits in quarantine, which is not found otherwise."),
     "unhelpful": Option(help="It did not help."),
+    "span": Argument(
+        metavar="DAY|WEEK", help="2026-03-14, yesterday, 14 March, 2026-W11, last week; no quotes needed."
+    ),
     # Of chats.
     "everything": Option("--all", help="Include archived chats."),
     "regex": Option(help="The query is a regular expression."),

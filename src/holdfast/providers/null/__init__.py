@@ -37,6 +37,7 @@ from holdfast.types import (
 from holdfast.types.acting import chat_id, current
 from holdfast.types.handles import check_arguments
 from holdfast.types.messages import UNSEEN
+from holdfast.types.timeline import Timeline
 
 if TYPE_CHECKING:
     from holdfast.port.handles import AsyncMemory
@@ -49,7 +50,7 @@ _VALUES: Mapping[str, Callable[[], object]] = {
     "None": lambda: None,
     "Callable": lambda: lambda: None,
     "Mapping": dict,
-    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, Hits)},
+    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, Hits, Timeline)},
 }
 """The empty values of types, by the names of the types."""
 
