@@ -22,7 +22,7 @@ from holdfast.scratchpad import Scratchpad
 from holdfast.store import grants, sessions
 from holdfast.store.message_rows import to_micros
 from holdfast.store.pads import ScratchpadKey
-from holdfast.types import MAX_COUNT, Hit, Record, Scope, Time, check_count, check_flag, check_key, check_name
+from holdfast.types import MAX_COUNT, Scope, Time, check_count, check_flag, check_key, check_name
 from holdfast.types.acting import chat_id, current
 from holdfast.types.scope import check_actor, scoped
 from holdfast.types.where import check_where
@@ -180,20 +180,6 @@ class MemoryHandle(RecordReads, RecordWrites):
     # What is known, and its versions: records/, search/ ---------------------------------------------------
 
     # What `RecordReads` and `RecordWrites` have, and:
-
-    @logged
-    def feedback(self, hit: Hit | str, *, helpful: bool, query: str = "", by: Writer | None = None) -> Record:
-        """Store whether a hit helped; a change that ranks nothing.
-
-        Args:
-            hit: a hit, or what `explain` takes for one.
-            helpful: whether it did.
-            query: what was asked for.
-            by: who says so, the user unless another writer is named; see `Memory`.
-
-        """
-        target = hit if isinstance(hit, Hit) else self.explain(query, hit).hit
-        return self._writer.feedback(target, query, helpful=helpful, by=by)
 
     def at(self, version: int | Time) -> View:
         """Return a view of what was known at a version or a time, for reads and recall. See `View`.

@@ -78,8 +78,6 @@ def _as_written(memory: Memory, record: Record) -> Record:
 def _list_quarantine(options: Options, memory: Memory, chat: str | None, limit: int | None) -> None:
     queue = (_as_written(memory, record) for record in memory.quarantine if chat in (None, record.chat))
     records, more = options.page(queue, limit)
-    if not records and chat is not None:
-        the_chat(options, memory, chat)
     screen = options.answer({"quarantine": plain(records), "more": more})
     for record in records:
         _show_held(screen, record)
