@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.store.database import Reader
 
-_BEGINS = "WHERE space = :space AND substr"
+_BEGINS = "1, :length) = :beginning"
 _BEGINNING = {
-    "chat": f"SELECT chat FROM sessions {_BEGINS}(chat, 1, :length) = :beginning",
-    "record": f"SELECT DISTINCT id FROM records {_BEGINS}(id, 1, :length) = :beginning",
-    "summary": f"SELECT DISTINCT id FROM summaries {_BEGINS}(id, 1, :length) = :beginning",
-    "job": f"SELECT id FROM jobs {_BEGINS}(id, 1, :length) = :beginning",
+    "chat": f"SELECT chat FROM sessions WHERE space = :space AND substr(chat, {_BEGINS}",
+    "record": f"SELECT DISTINCT id FROM records WHERE space = :space AND substr(id, {_BEGINS}",
+    "summary": f"SELECT DISTINCT id FROM summaries WHERE space = :space AND substr(id, {_BEGINS}",
+    "job": f"SELECT id FROM jobs WHERE space = :space AND substr(id, {_BEGINS}",
 }
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.port.handles import further_memories
-from holdfast.port.safety import mask
+from holdfast.port.safety import mask, mask_name
 from holdfast.types import ChatInfo, Hit
 from holdfast.types.references import IN_SPACE, Reference, read_reference, split_space
 from holdfast_cli.commands.options import Options
@@ -44,7 +44,7 @@ def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
 
 def mask_info(info: ChatInfo) -> ChatInfo:
     """Mask credentials in the title and the metadata of a chat."""
-    return replace(info, title=mask(info.title), meta=mask(dict(info.meta)))
+    return replace(info, title=mask_name(info.title), meta=mask(dict(info.meta)))
 
 
 def titles_of(memory: Memory, chats: Iterable[str]) -> dict[str, str]:
