@@ -161,7 +161,7 @@ class MemoryHandle(RecordReads, RecordWrites):
         scope, now = self.scope, self._runtime.clock()
         begins = None if since is None else to_micros(time_named(since, now))
         ends = None if until is None else to_micros(time_named(until, now, ends=True))
-        if check_count(limit, "limit") == 0:
+        if not (most := check_count(limit, "limit")):
             raise InvalidInput("`limit` is 0.", "Pass 1 or more.")
         database = self._runtime.database_of(scope)
         with database.one_read():
@@ -174,7 +174,7 @@ class MemoryHandle(RecordReads, RecordWrites):
                 None
                 if cursor is None
                 else timeline.read_cursor(check_name(cursor, "The cursor", longest=MAX_COUNT)),
-                limit,
+                most,
             )
 
     # What is known, and its versions: records/, search/ ---------------------------------------------------

@@ -61,7 +61,7 @@ def title_from(texts: Sequence[str], mask: Callable[[str], str] = str) -> str:
         is_own = following.lstrip().startswith(_OUTPUT) or name.strip("/").lower() in _OF_CLIENTS
         if name and not is_own:
             return title_line(mask(f"{name} {arguments}"))
-        request = "" if name else _without_clients(text)
+        request = _without_clients(text)
         if request and (title := _title_of(mask(request))):
             return title
     return ""
@@ -85,7 +85,7 @@ def _command(text: str) -> tuple[str, str]:
 
 def _without_clients(text: str) -> str:
     """Return the beginning and the end of a text without what a client added; "" if it wrote all of it."""
-    text = text[:_LONGEST] + ("\n\n" + text[-_TAIL:] if len(text) > _LONGEST else "")
+    text = _ends(text, _LONGEST)
     parts, at = [], 0
     for tag in islice(_ELEMENT.finditer(text), _ELEMENTS):
         end = text.find(f"</{tag[1]}>", tag.end()) if tag.start() >= at else -1
@@ -94,9 +94,13 @@ def _without_clients(text: str) -> str:
             at = end + len(tag[1]) + 3
     request = _BRACKETED.sub("", _HIDDEN.sub("", "".join((*parts, text[at:])))).strip()
     request = _LEAD.sub("", request, count=1) if _LEAD.match(request) else request
-    if _BOILERPLATE.match(request):
-        return ""
-    return request if len(request) <= _HEAD + _TAIL else f"{request[:_HEAD]}\n\n{request[-_TAIL:]}"
+    return "" if _BOILERPLATE.match(request) else _ends(request, _HEAD)
+
+
+def _ends(text: str, head: int) -> str:
+    """Return the beginning of a text, and of a longer one also its last whole lines."""
+    last = text[head:][-_TAIL:].partition("\n")[2]
+    return f"{text[:head]}\n\n{last}".strip() if len(text) > head else text
 
 
 def _title_of(request: str) -> str:
@@ -106,7 +110,9 @@ def _title_of(request: str) -> str:
 
     if heading := _heading("\n".join(lines_without_code(request)).strip()):
         return title_line(heading)
-    said, pasted = apart(_section(request))
+    section = _section(request)
+    # What is pasted has lines.
+    said, pasted = apart(section) if "\n" in section else (section, [])
     blocks = [block.splitlines() for block in _HEADING.sub("", said).split("\n\n")]
     # What stands between blank lines and looks like the output of a program is no beginning.
     typed = [
