@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pytest
 
@@ -54,8 +55,8 @@ def told(page: Timeline) -> list[object]:
     ]
 
 
-NINTH = (9, [("mill", 3, 3, 1), ("vane", 1, 4, 4)], [])
-TENTH = (10, [("vane", 5, 6, 2), ("mill", 1, 2, 2)], ["The vane is of copper"])
+NINTH: tuple[object, ...] = (9, [("mill", 3, 3, 1), ("vane", 1, 4, 4)], [])
+TENTH: tuple[object, ...] = (10, [("vane", 5, 6, 2), ("mill", 1, 2, 2)], ["The vane is of copper"])
 
 
 @each(
@@ -121,7 +122,7 @@ def test_pages_have_everything_once_and_messages_that_come_meanwhile(memory: Mem
         {"cursor": "1.2"},
     ],
 )
-def test_what_is_no_time_or_no_cursor_is_refused(wrong: dict[str, object]) -> None:
+def test_what_is_no_time_or_no_cursor_is_refused(wrong: dict[str, Any]) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput) as error:
         memory.timeline(**wrong)
     assert error.value.todo
