@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
 from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
 from threading import RLock
 
 from fake_chat import FakeChat, Space, hits_of, rank, record_hit
 from fake_ledger import SINGLE, Known, Ledger
 from holdfast.types import Change, ChatInfo, Hit, Record, Scope, Writer
+from holdfast.types.timeline import ChatDay, Timeline, TimelineDay
 
 MOVES_SNAPSHOT = ("user", "agent", "tool")  # writers whose chat shows at once what they wrote in its course
 
@@ -67,6 +70,34 @@ class FakeProvider(Known):
         with self._lock:
             every = [*hits_of(self._space.logs.values()), *map(record_hit, self.records())]
         return rank(query, every)[:limit]
+
+    def timeline(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Timeline:
+        """Return what was said by day; the cursor is the number of entries before it."""
+        days = []
+        for info in self.chats(archived=None):
+            said = [
+                message
+                for message in self.chat(info.id).history()
+                if message.at and (not since or message.at >= since) and (not until or message.at < until)
+            ]
+            for _, group in groupby(said, lambda message: message.at and message.at.date()):
+                part = list(group)
+                numbers, moment = (part[0].seq, part[-1].seq, len(part)), part[0].at
+                assert moment
+                days.append(ChatDay(info.id, info.title, info.agent, moment, *numbers, ()))
+        days.sort(key=lambda day: day.at)
+        first = int(cursor or 0)
+        page = days[first : first + limit]
+        more = str(first + limit) if first + limit < len(days) else None
+        by_day = groupby(page, lambda entry: entry.at.date())
+        return Timeline([TimelineDay(day, tuple(chats), ()) for day, chats in by_day], more)
 
     @property
     def scratchpad(self) -> MutableMapping[str, str]:

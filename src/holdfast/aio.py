@@ -247,6 +247,7 @@ class AsyncLearner(Awaited[Learner]):
     """Learning whose methods are awaited. `AsyncMemory.learning`."""
 
     work = asking(Learner.work)
+    feedback = awaited(Learner.feedback)
     extract = asking(Learner.extract)
     reflect = asking(Learner.reflect)
     consolidate = asking(Learner.consolidate)
@@ -361,7 +362,6 @@ class AsyncMemory(Awaited[MemoryHandle]):
     records = awaited(MemoryHandle.records)
     recall = awaited(MemoryHandle.recall)
     explain = awaited(MemoryHandle.explain)
-    feedback = awaited(MemoryHandle.feedback)
     changes = awaited(MemoryHandle.changes)
     remember = awaited(MemoryHandle.remember)
     replace = awaited(MemoryHandle.replace)
@@ -371,6 +371,7 @@ class AsyncMemory(Awaited[MemoryHandle]):
     undo = awaited(MemoryHandle.undo)
     erase = awaited(MemoryHandle.erase)
     chats = awaited(MemoryHandle.chats)
+    timeline = awaited(MemoryHandle.timeline)
     verify = awaited(MemoryHandle.verify)
     backup = awaited(MemoryHandle.backup)
 

@@ -201,7 +201,7 @@ class Chat(Rememberer, PromptMaker):
         """Count messages and tokens, zero for an unknown chat; `stats().info` is that of `Memory.chats`."""
         database, scope = self._database, self._scope
         with database.one_read():
-            info = sessions.info(database, scope, self._id)
+            info = sessions.info(database, scope, self._id, self._runtime.clock().tzinfo)
             return replace(sessions.stats(database, scope.space, self._id), info=info)
 
     @logged
@@ -521,7 +521,8 @@ class Chat(Rememberer, PromptMaker):
         They are part of no prompt and no search, and are erased with the chat.
 
         Args:
-            title: until it is given, it is the beginning of the first user message. Credentials are cut out.
+            title: until it is given, it is the command that the user began with, or the heading of a plan, or
+                the first sentence, or else the file that was edited last. Credentials are cut out.
             channel: where the chat takes place, such as "telegram"; `Memory.chats(channel=…)` lists its
                 chats, and "" takes it away.
             meta: any JSON object. Its keys replace those of the same name, all others stay, and None takes

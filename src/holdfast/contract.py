@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Window,
         Writer,
     )
+    from holdfast.types.timeline import Timeline
 
 Capability = Literal[
     "scopes",
@@ -51,6 +52,7 @@ Capability = Literal[
     "snapshots",
     "changes",
     "sessions",
+    "timeline",
     "review",
     "learn",
     "scratchpad",
@@ -248,6 +250,23 @@ class Sessions(Protocol):
         """List chats, the one with the newest message first; with `archived=None` archived ones as well."""
 
 
+class Timelines(Protocol):
+    """timeline: what was said and learned, by day."""
+
+    def timeline(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Timeline:
+        """Return the days from a time until before another, oldest first, with the chats that went on.
+
+        At most `limit` chats of a day and changes; `cursor` of the page before leads on.
+        """
+
+
 class KeptChat(Protocol):
     """sessions: the messages, the title and the archiving of one chat."""
 
@@ -327,6 +346,7 @@ METHODS: dict[Capability, Methods] = {
     "snapshots": Methods((), _names(SnapshotChat)),
     "changes": Methods(_names(Changes), ()),
     "sessions": Methods(_names(Sessions), _names(KeptChat)),
+    "timeline": Methods(_names(Timelines), ()),
     "review": Methods((), _names(ReviewedChat)),
     "learn": Methods(_names(Learns), _names(EndedChat)),
     "scratchpad": Methods(_names(Scratchpads), ()),

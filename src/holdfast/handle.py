@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -19,8 +20,9 @@ from holdfast.records.view import RecordReads
 from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import grants, sessions
+from holdfast.store.message_rows import to_micros
 from holdfast.store.pads import ScratchpadKey
-from holdfast.types import Hit, Record, Scope, Time, check_count, check_flag, check_key, check_name
+from holdfast.types import MAX_COUNT, Scope, Time, check_count, check_flag, check_key, check_name
 from holdfast.types.acting import chat_id, current
 from holdfast.types.scope import check_actor, scoped
 from holdfast.types.where import check_where
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.runtime import Runtime
     from holdfast.tools.tool import Style, Tool
     from holdfast.types import ChatInfo, Erasure, Verification, Writer
+    from holdfast.types.timeline import Timeline
 
 
 class MemoryHandle(RecordReads, RecordWrites):
@@ -120,25 +123,63 @@ class MemoryHandle(RecordReads, RecordWrites):
                 limit=None if limit is None else check_count(limit, "limit"),
                 offset=check_count(offset, "offset"),
                 where=check_where(where),
+                zone=self._runtime.clock().tzinfo,
+            )
+
+    @logged
+    def timeline(
+        self,
+        since: Time | None = None,
+        until: Time | None = None,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Timeline:
+        """Return what was said and learned, across chats, by the days of the memory's zone, oldest first.
+
+        Covers the chats and the records that `chats` and `changes` list, archived chats as well; what is in
+        quarantine is not among it.
+
+        >>> for day in memory.timeline("last week", "last week"):
+        ...     print(day.day, [chat.title for chat in day.chats], [change.after for change in day.learned])
+
+        Args:
+            since: from this time, or the beginning of this day or span, on: a datetime, ISO 8601 text, or a
+                name such as "yesterday", "14 March", "last week" or "2026-W11".
+            until: before this time, or up to the end of this day or span.
+            limit: the most chats of a day, and changes, on a page; 1 or more.
+            cursor: that of the page before, to go on.
+
+        Raises:
+            InvalidInput: a time is none, the limit is 0 or no count, or the cursor is that of no page.
+
+        """
+        # Only for those who look back.
+        from holdfast.store import timeline
+        from holdfast.text.relative_days import time_named
+
+        scope, now = self.scope, self._runtime.clock()
+        begins = None if since is None else to_micros(time_named(since, now))
+        ends = None if until is None else to_micros(time_named(until, now, ends=True))
+        if not (most := check_count(limit, "limit")):
+            raise InvalidInput("`limit` is 0.", "Pass 1 or more.")
+        database = self._runtime.database_of(scope)
+        with database.one_read():
+            return timeline.read(
+                database,
+                scope,
+                -MAX_COUNT if begins is None else begins,
+                MAX_COUNT if ends is None else ends,
+                now.tzinfo or UTC,
+                None
+                if cursor is None
+                else timeline.read_cursor(check_name(cursor, "The cursor", longest=MAX_COUNT)),
+                most,
             )
 
     # What is known, and its versions: records/, search/ ---------------------------------------------------
 
     # What `RecordReads` and `RecordWrites` have, and:
-
-    @logged
-    def feedback(self, hit: Hit | str, *, helpful: bool, query: str = "", by: Writer | None = None) -> Record:
-        """Store whether a hit helped; a change that ranks nothing.
-
-        Args:
-            hit: a hit, or what `explain` takes for one.
-            helpful: whether it did.
-            query: what was asked for.
-            by: who says so, the user unless another writer is named; see `Memory`.
-
-        """
-        target = hit if isinstance(hit, Hit) else self.explain(query, hit).hit
-        return self._writer.feedback(target, query, helpful=helpful, by=by)
 
     def at(self, version: int | Time) -> View:
         """Return a view of what was known at a version or a time, for reads and recall. See `View`.

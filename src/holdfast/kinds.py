@@ -18,7 +18,7 @@ from holdfast.types import WRITERS, Record, Writer, check_count, check_flag, che
 FIL = ("finding", "insight", "lesson")  # observations; also the order of `remember_fil`
 LONGEST = 100_000  # characters of one text; a longer one is a document, to be stored as messages
 FEEDBACK = "feedback"
-"""The kind in which `Memory.feedback` stores whether a hit helped: in no prompt, and found by no recall."""
+"""The kind in which `Learner.feedback` stores whether a hit helped: in no prompt, and found by no recall."""
 _LONGEST_WISH = 500  # characters of a description and of an example
 _MOST_EXAMPLES = 50
 

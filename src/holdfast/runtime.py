@@ -216,7 +216,7 @@ class Runtime:
         # Takes a fifth of the time of importing all the rest.
         from holdfast.learning.service import Learner
 
-        return Learner(self.worker(scope), self.view(scope), check_scope)
+        return Learner(self.worker(scope), self.view(scope), check_scope, partial(self.writer, scope))
 
     def worker(self, scope: Scope) -> Worker:
         """Return the worker for the jobs of a scope."""

@@ -114,7 +114,7 @@ WRONG = [
     ("nonsense", "nonsense"),
     ("compact", "CHAT"),
     ("compact voyage --llm x:y --prompt leaf", "is not like leaf=v1"),
-    ("expand", "ID"),
+    ("expand", "SUMMARY"),
     ("expand sum_x --max-tokens -1", "--max-tokens"),
     ("remember", "TEXT"),
     ("remember x --by nobody", "none of user, agent, tool"),

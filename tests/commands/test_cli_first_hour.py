@@ -175,7 +175,7 @@ NARROW = [
     expand 'LONG#1-2', stats, stats LONG, verify, verify --repair, doctor, work, learn jobs,
     learn extract --chat LONG, learn episodes, learn reflect, learn consolidate, learn relearn --llm x:y,
     learn usage, install cursor --print, uninstall cursor, erase --yes --chat monday, pause --for 2h,
-    resume, export, import LOG, backup NEW, salvage DB NEW, demo
+    timeline, resume, export, import LOG, backup NEW, salvage DB NEW, demo
     """.split(",")
 ]
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,19 @@ def test_rollback_of_a_record_and_of_a_kind(cli: Cli) -> None:
 def test_what_cannot_be_rolled_back(cli: Cli, words: tuple[str, ...], complaint: str) -> None:
     assert complaint in cli.complaint(*words)
     assert complaint in cli.complaint(*words, "--json")
+
+
+def test_a_timeline_shows_days_with_titles_and_goes_on(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        for day in (9, 10):
+            at = datetime(2026, 3, day, 9, tzinfo=UTC)
+            memory.chat(f"chat {day}").append(role="user", content=f"Mend the \x1b[31mvane {day}.", at=at)
+    shown = cli.text("timeline", "2026-W11")
+    assert shown.splitlines()[:2] == ["Monday, 2026-03-09", "  09:00  Mend the vane 9.  1 message  chat 9"]
+    page = cli.json("timeline", "2026-W11", "--limit", "1")
+    assert [day["day"] for day in page["days"]] == ["2026-03-09"]
+    (day,) = cli.json(*shlex.split(page["more"])[1:])["days"]
+    assert [(chat["chat"], chat["title"]) for chat in day["chats"]] == [("chat 10", "Mend the vane 10.")]
+    assert cli.text("timeline", "10", "March").startswith("Tuesday, 2026-03-10")
+    assert "Nothing was said or learned" in cli.text("timeline", "2020")
+    assert "'soon' names no time" in cli.complaint("timeline", "soon")

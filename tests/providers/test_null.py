@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast import Chat, InvalidInput, Memory, Message, acting_as
+from holdfast import Chat, InvalidInput, Memory, Message, acting_as, types
 from holdfast.contract import CAPABILITIES, capabilities
 from holdfast.prompt.window import LastN, TokenBudget
 from holdfast.providers import null
@@ -102,7 +102,8 @@ def test_each_method_gives_what_that_of_an_empty_memory_would() -> None:
         elif kind == "Callable":
             assert found() is None
         else:
-            assert isinstance(found, vars(builtins).get(kind) or getattr(holdfast, kind)), name
+            expected = vars(builtins).get(kind) or getattr(types, kind, None) or getattr(holdfast, kind)
+            assert isinstance(found, expected), name
             assert not (isinstance(found, list | str | int) and found), name
 
 

@@ -34,7 +34,7 @@ def exported(memory: Memory) -> Any:
 
 def test_feedback_is_a_change_of_the_user(told: Memory) -> None:
     (hit, *_) = told.recall(QUERY, sources=["message"])
-    record = told.feedback(hit, helpful=True, query=QUERY)
+    record = told.learning.feedback(hit, helpful=True, query=QUERY)
     assert (record.text, record.by, record.meta["helpful"]) == (QUERY, "user", True)
     assert (record.chat, record.messages) == ("monday", (1, 1))
     assert told.changes(limit=1)[0].id == record.id
@@ -42,7 +42,7 @@ def test_feedback_is_a_change_of_the_user(told: Memory) -> None:
     assert told.scoped(user="bob").records(kind="feedback") == []
     told.undo()
     assert told.records(kind="feedback") == []
-    masked = told.feedback("monday#1", helpful=True, query="pose AKIAQ3EGRGB2M4XPIX5T")
+    masked = told.learning.feedback("monday#1", helpful=True, query="pose AKIAQ3EGRGB2M4XPIX5T")
     assert "AKIA" not in masked.text
 
 
@@ -50,7 +50,7 @@ def test_feedback_changes_no_answer_and_no_prompt(told: Memory) -> None:
     before = told.recall(QUERY), told.records(), told.chat("monday").prompt(query=QUERY)
     version = told.chat("monday").snapshot()
     for hit in told.recall(QUERY):
-        told.feedback(hit, helpful=False, query=QUERY)
+        told.learning.feedback(hit, helpful=False, query=QUERY)
     assert (told.recall(QUERY), told.records()) == before[:2]
     assert told.chat("monday").prompt(query=QUERY).system == before[2].system
     assert told.chat("monday").snapshot() == version
@@ -62,7 +62,7 @@ def test_feedback_changes_no_answer_and_no_prompt(told: Memory) -> None:
 @pytest.mark.parametrize("whole", [False, True])
 def test_feedback_is_erased_with_what_it_is_about(told: Memory, source: Any, *, whole: bool) -> None:
     (hit, *_) = told.recall(QUERY, sources=[source])
-    told.feedback(hit, helpful=True, query=QUERY)
+    told.learning.feedback(hit, helpful=True, query=QUERY)
     if source == "record":
         told.erase(record=hit.id)
     elif whole:
@@ -76,11 +76,11 @@ def test_feedback_is_erased_with_what_it_is_about(told: Memory, source: Any, *, 
 
 def test_feedback_becomes_questions_of_the_benchmark(told: Memory, tmp_path: Path) -> None:
     record = told.records(kind="fact")[0]
-    told.feedback("monday#2", helpful=True, query=QUERY)
-    told.feedback("monday#2", helpful=False, query=QUERY)  # the last one counts
-    told.feedback(record.id, helpful=True, query=QUERY)
-    told.feedback("monday#2", helpful=False, query="What about the pasta?")
-    told.feedback(told.recall(QUERY)[0], helpful=True)
+    told.learning.feedback("monday#2", helpful=True, query=QUERY)
+    told.learning.feedback("monday#2", helpful=False, query=QUERY)  # the last one counts
+    told.learning.feedback(record.id, helpful=True, query=QUERY)
+    told.learning.feedback("monday#2", helpful=False, query="What about the pasta?")
+    told.learning.feedback(told.recall(QUERY)[0], helpful=True)
     file = tmp_path / "questions.json"
     with file.open("w") as stream:
         assert export_feedback(told, stream) == (1, 2)
@@ -97,7 +97,7 @@ def test_feedback_becomes_questions_of_the_benchmark(told: Memory, tmp_path: Pat
 )
 def test_what_is_no_feedback_is_refused(told: Memory, hit: str, query: Any, helpful: Any) -> None:
     with pytest.raises(InvalidInput):
-        told.feedback(hit, helpful=helpful, query=query)
+        told.learning.feedback(hit, helpful=helpful, query=query)
     with pytest.raises(InvalidInput, match="not found in this scope"):
-        told.scoped(user="bob").feedback("monday#1", helpful=True, query=QUERY)
+        told.scoped(user="bob").learning.feedback("monday#1", helpful=True, query=QUERY)
     assert exported(told)["questions"] == []

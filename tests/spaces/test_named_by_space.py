@@ -91,8 +91,8 @@ def test_what_was_shown_of_another_space_is_no_news(
 
 
 def test_feedback_on_a_message_of_another_space_is_of_no_chat_here(shop: Memory) -> None:
-    assert shop.feedback("user|talk#1", helpful=True, query=ASKED).chat == ""
-    assert shop.feedback("talk#1", helpful=True, query=ASKED).chat == "talk"
+    assert shop.learning.feedback("user|talk#1", helpful=True, query=ASKED).chat == ""
+    assert shop.learning.feedback("talk#1", helpful=True, query=ASKED).chat == "talk"
 
 
 def test_what_is_explained_is_named_by_its_space(app: Memory, shop: Memory) -> None:

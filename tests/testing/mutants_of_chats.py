@@ -227,6 +227,8 @@ CORE = (
     of_provider(
         "ids are written down as words", "core", chat=lambda memory, id_: memory.chat(re.sub(r"\W", "_", id_))
     ),
+    of_provider("a timeline has no end", "timeline", timeline=ignoring("timeline", until=None)),
+    of_provider("a timeline has one page", "timeline", timeline=ignoring("timeline", cursor=None)),
     of_provider("everybody is the same user", "scopes", scoped=lambda memory, **_: memory.scoped()),
     Mutant("an append is lost when two come at once", "core", fake_with(RacyChat)),
     Mutant("a name is a method", "core", lambda _: Called()),

@@ -15,6 +15,7 @@ from holdfast.store import jobs, llm_calls, segments, vectors
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import (
     SOURCES,
+    Hit,
     Job,
     JobStatus,
     Scope,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from holdfast.learning.worker import Worker
     from holdfast.llm.model import LLM, Model
     from holdfast.records.view import View
+    from holdfast.records.writing import RecordWriter
+    from holdfast.types import Record, Writer
 
 _UNFINISHED: tuple[JobStatus, ...] = ("open", "running", "failed")
 
@@ -48,12 +51,14 @@ class Learner(Handle):
         worker: Worker,
         view: View,
         check_scope: Callable[[Scope | None], None],
+        writer: Callable[[], RecordWriter],
     ) -> None:
         self._worker = worker
         self._context = worker.context
         self._scope = worker.context.scope
         self._view = view
         self._check_scope = check_scope
+        self._writer = writer
 
     @logged
     def work(
@@ -264,6 +269,20 @@ class Learner(Handle):
         if model is not None:
             ask = partial(self._context.meter().ask, model, patience=self._context.settings.patience)
         return rank(strategy, self._view.records(kind="episode"), query, most, hits=hits, ask=ask)
+
+    @logged
+    def feedback(self, hit: Hit | str, *, helpful: bool, query: str = "", by: Writer | None = None) -> Record:
+        """Store whether a hit helped; a change that ranks nothing.
+
+        Args:
+            hit: a hit, or what `Memory.explain` takes for one.
+            helpful: whether it did.
+            query: what was asked for.
+            by: who says so, the user unless another writer is named; see `Memory`.
+
+        """
+        target = hit if isinstance(hit, Hit) else self._view.explain(query, hit).hit
+        return self._writer().feedback(target, query, helpful=helpful, by=by)
 
     def jobs(self, *, status: JobStatus | None = None) -> list[Job]:
         """Return the jobs that wait, run, or have failed, the oldest first.

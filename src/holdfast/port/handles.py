@@ -55,6 +55,15 @@ def submit(handle: Memory | Chat, work: Callable[[], R]) -> asyncio.Future[R]:
     return awaiting.submit(None if runtime is None else runtime.executor(), work)
 
 
+def ids_beginning(memory: Memory, sort: str, beginning: str = "") -> list[str]:
+    """Return the ids of chats, records, summaries or jobs of the space of a memory that begin with a text."""
+    from holdfast.runtime import runtime_of
+    from holdfast.store.ids import beginning_with
+
+    runtime, scope = runtime_of(memory), memory.scope
+    return beginning_with(runtime.database_of(scope), scope.space, sort, beginning) if runtime else []
+
+
 def needs_model(job: Job) -> bool:
     """Return whether a job needs a language model, by its kind or because it failed with one."""
     from holdfast.errors import Reason

@@ -9,7 +9,6 @@ from holdfast.records.draft import check_text
 from holdfast.runtime import runtime_of
 from holdfast.safety import guard
 from holdfast.store import imports, log, sessions
-from holdfast.store.log import title_of
 from holdfast.store.record_sources import versions_by_source
 from holdfast.store.sessions import ChatLabel, check_label
 
@@ -68,6 +67,10 @@ class Imports:
     def call(self, chat: str, call: str) -> ToolCall | None:
         """Return a call of a chat by its id; None if no message made it."""
         return log.call_of(self._database, self._space, chat, call) if self._database else None
+
+    def title_of(self, text: str) -> str:
+        """Return the title that a message of the user gives a chat; "" for none."""
+        return log.title_of(text)
 
     def relabel(self, chat: str, label: ChatLabel) -> None:
         """Store the channel, the metadata and the time of creation of a chat; see `check_label`."""

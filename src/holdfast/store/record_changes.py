@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import types
 from holdfast.errors import Conflict
+from holdfast.kinds import FEEDBACK
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
@@ -20,8 +21,8 @@ from holdfast.types import MAX_COUNT, Record
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from holdfast.store.database import Connection, Database, Reader, Row
-    from holdfast.types import Change, Writer
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
+    from holdfast.types import Change, Scope, Writer
 
 # The priority of a record for which none was given.
 _USUAL = 5
@@ -53,6 +54,11 @@ _READ = """
         r.created, r.why, r.batch, r.wordings, r.agent
     FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
     WHERE r.space = :space AND r.version <= :at"""
+_PAGE = 200  # changes that are read at once for a timeline
+_WRITTEN = f"""{_READ}
+    AND (r.created > :since OR (r.created = :since AND r.version > :version)) AND r.created < :until
+    AND r.run = '' AND r.trust <> 'quarantined' AND r.action <> 'duplicate' AND r.kind <> '{FEEDBACK}'
+    AND (:agent = '' OR r.agent IN ('', :agent)) ORDER BY r.created, r.version LIMIT :page"""
 _UNDONE = "SELECT undone FROM records WHERE space = :space AND undone > 0"
 _BATCHES = """
     SELECT version, batch FROM records
@@ -178,6 +184,15 @@ def read(
     sql = f"{_READ}{condition} ORDER BY r.version DESC LIMIT :limit"
     limit = MAX_COUNT if limit is None else limit
     return [_to_change(row) for row in db.all(sql, space=space, at=at, limit=limit, **values)]
+
+
+def written(db: Reader, scope: Scope, since: int, until: int) -> Iterator[Change]:
+    """Yield what became known between two times, in its order: no notes of runs, and nothing quarantined."""
+    values: dict[str, Value] = {"at": MAX_COUNT, "until": until, "agent": scope.agent, "page": _PAGE}
+    after = since, 0
+    while rows := db.all(_WRITTEN, space=scope.space, since=after[0], version=after[1], **values):
+        yield from map(_to_change, rows)
+        after = rows[-1][10], rows[-1][0]
 
 
 def undoable_versions(tx: Connection, space: str, agents: Sequence[str] | None) -> list[int]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
@@ -14,14 +15,17 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealing
 from holdfast.store.database import decoding, retry_transaction
-from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.store.message_rows import WITHOUT_VERDICTS, from_micros, to_messages, to_micros
 from holdfast.store.metadata import count_change
 from holdfast.text.json_text import dump, load_object
 from holdfast.text.shorten import shorten_line
+from holdfast.text.zones import local
 from holdfast.types import MAX_COUNT, MAX_NAME, check_name, scope_of
 from holdfast.types.where import Values
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from holdfast.store.database import Connection, Database, Reader, Row, Value
     from holdfast.types import ChatInfo, ChatStats, Scope
     from holdfast.types.where import Where
@@ -50,6 +54,11 @@ _NEXT_SPACE = """
         UNION ALL SELECT min(space) AS space FROM grants WHERE space > :after
         UNION ALL SELECT min(space) AS space FROM items WHERE space > :after
     ) AS nearest"""
+_NAME = 60  # characters of the name of a file or a tool in a title
+# Answers that are read for a title.
+_NEWEST_ANSWERS = f"""
+    SELECT {WITHOUT_VERDICTS} FROM messages WHERE space = :space AND chat = :chat AND role = 'assistant'
+    ORDER BY seq DESC LIMIT 50"""
 _READ_LABEL = "SELECT channel, meta, created FROM sessions WHERE space = :space AND chat = :chat"
 _WRITE_LABEL = """
     UPDATE sessions SET channel = :channel, meta = :meta, created = :created
@@ -203,10 +212,11 @@ def list_chats(
     limit: int | None = None,
     offset: int = 0,
     where: Where | None = None,
+    zone: tzinfo | None = None,
 ) -> list[ChatInfo]:
     """Return the chats of a scope, most recent first; `archived=None` and `channel=None` stand for all.
 
-    With `where`, only those whose metadata pass.
+    With `where`, only those whose metadata pass. Days in titles are those of the zone.
     """
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived)}
     values |= {"anywhere": int(channel is None), "channel": channel or "", **agent_values(scope.agent)}
@@ -216,26 +226,47 @@ def list_chats(
         rows = db.all(
             f"SELECT {_INFO} {_LIST} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
         )
-        return [_info(scope, row) for row in rows]
+        return [_info(db, scope, row, zone) for row in rows]
     every = db.all(f"SELECT {_INFO} {_LIST}", space=scope.space, **values)
     passing = (row for row in every if where.passes(Values(_meta(row[-1]))))
-    return [_info(scope, row) for row in islice(passing, offset, min(offset + most, MAX_COUNT))]
+    return [_info(db, scope, row, zone) for row in islice(passing, offset, min(offset + most, MAX_COUNT))]
 
 
-def info(db: Reader, scope: Scope, chat: str) -> ChatInfo | None:
+def info(db: Reader, scope: Scope, chat: str, zone: tzinfo | None = None) -> ChatInfo | None:
     """Return the description of a chat of any agent; None for an unknown chat."""
     sql = f"SELECT {_INFO} FROM sessions WHERE space = :space AND chat = :chat"
     rows = db.all(sql, space=scope.space, chat=chat)
-    return _info(scope, rows[0]) if rows else None
+    return _info(db, scope, rows[0], zone) if rows else None
 
 
-def _info(scope: Scope, row: Row) -> ChatInfo:
+def _info(db: Reader, scope: Scope, row: Row, zone: tzinfo | None) -> ChatInfo:
     fields: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
     with decoding(f"Chat {fields['id']!r}"):
         for name in ("oldest", "newest", "created"):
             fields[name] = None if fields[name] is None else from_micros(fields[name])
     fields["archived"], fields["channel"] = bool(fields["archived"]), fields["channel"] or ""
+    fields["title"] = fields["title"] or _title_by_tools(db, scope.space, fields["id"], zone)
     return types.ChatInfo(**{**fields, "meta": _meta(fields["meta"])}, user=scope.user)
+
+
+def _title_by_tools(db: Reader, space: str, chat: str, zone: tzinfo | None) -> str:
+    """Return what was done last in a chat where nobody asked for anything: the file or the tool, and the day.
+
+    It is read anew each time, as it changes until somebody says something.
+    """
+    # Few chats have no title.
+    from holdfast.messages.tool_uses import tool_uses
+    from holdfast.text.titles import title_line
+
+    used = ""
+    for message in to_messages(db.all(_NEWEST_ANSWERS, space=space, chat=chat), repeat(chat)):
+        day = local(message.at, zone).date() if message.at else None
+        for use in reversed(list(tool_uses([message]))):
+            if use.edits and use.paths:
+                file = re.split(r"[/\\]", use.paths[-1].rstrip("/\\"))[-1]
+                return f"Edited {title_line(mask(file), _NAME)}, {day}"
+            used = used or f"{title_line(mask(use.name), _NAME)}, {day}"
+    return used
 
 
 def _meta(text: str | None) -> dict[str, object]:

@@ -75,6 +75,7 @@ class FullProvider(
     contract.Versions,
     contract.Changes,
     contract.Sessions,
+    contract.Timelines,
     contract.Learns,
     contract.Scratchpads,
     Protocol,

@@ -11,15 +11,16 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
-
-import Stemmer
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.text import unspaced
 from holdfast.text.clean import normalized
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.sentences import is_question
 from holdfast.text.tables import table_lines
+
+if TYPE_CHECKING:
+    from Stemmer import Stemmer
 
 VERSION = 5
 
@@ -269,9 +270,12 @@ def _simplified() -> dict[int, str]:
 
 
 @cache
-def stemmer_of(language: str) -> Stemmer.Stemmer:
+def stemmer_of(language: str) -> Stemmer:
     """Return the stemmer of a language, by its English name."""
-    return Stemmer.Stemmer(language, 0)
+    # Who only writes needs none.
+    from Stemmer import Stemmer
+
+    return Stemmer(language, 0)
 
 
 @cache

@@ -158,7 +158,7 @@ def _blocks(text: str) -> Iterator[_Block]:
     kind: _Kind = "text"
     lines: list[str] = []
     is_list = False
-    for line in _lines_without_code(text):
+    for line in lines_without_code(text):
         new, rest = _classify(line, is_list=is_list)
         is_list = is_list or new == "item"
         if lines and (not rest or new != "text" or kind in {"heading", "row"}):
@@ -171,7 +171,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield _Block(kind, "\n".join(lines))
 
 
-def _lines_without_code(text: str) -> Iterator[str]:
+def lines_without_code(text: str) -> Iterator[str]:
     """Yield the lines of a text with fenced code replaced by a blank line."""
     fence = ""
     for quoted in text.splitlines():

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 
+from holdfast.errors import InvalidInput, shown
 from holdfast.text.analyze import fold
+from holdfast.text.dates import find_dates
 from holdfast.text.tables import headed_lists
 from holdfast.text.units import NUMBER_WORDS, WEEKDAYS
+from holdfast.types import to_time
 
 _ONE = ("a", "an", "ein", "eine", "einem", "einer", "un", "une", "una")
+_WEEK = re.compile(r"(\d{4})-?W(\d{1,2})", re.IGNORECASE | re.ASCII)
 _OPTIONAL = re.compile(r"\(\?[^()]*\)\??|\[[^]]*\]|.\?")
 
 
@@ -27,6 +31,61 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
     named = dict.fromkeys(found for key, some in _patterns().items() if key in lower for found in some)
     days = dict.fromkeys(span for pattern, kind in named for span in _found(pattern, kind, lower, now))
     return list(days)
+
+
+def named_span(text: str, now: datetime) -> tuple[int, int] | None:
+    """Return the span that a text names, as (from, before) in microseconds; None for none.
+
+    A day, month or year by its date ("2026-03-14", "14 March", the last one until today), a week by its
+    number ("2026-W11"), or what `find_spans` finds ("yesterday", "last week"). `now` is as there.
+
+    >>> named_span("1970-W01", datetime(2026, 3, 14, tzinfo=UTC))
+    (-259200000000, 345600000000)
+    """
+    with suppress(OverflowError, ValueError):
+        if week := _WEEK.fullmatch(text):
+            monday = date.fromisocalendar(int(week[1]), int(week[2]), 1)
+            return _micros(monday, now), _micros(monday + timedelta(7), now)
+        # A weekday alone is the last one.
+        if relative := find_spans(text, now) or find_spans(f"on {text}", now):
+            return relative[0]
+        for year, month, day in find_dates(text)[:1]:
+            return _of_date(year, month, day, now)
+    return None
+
+
+def time_named(value: object, now: datetime, *, ends: bool = False) -> datetime:
+    """Return a time, its ISO 8601 text, or the beginning of a span by its name; or its end.
+
+    Raises:
+        InvalidInput: it is none of these.
+
+    """
+    name = value.strip() if isinstance(value, str) else ""
+    try:
+        if not _WEEK.fullmatch(name):
+            return to_time(value, "time", now.tzinfo or UTC, ends=ends)
+        raise InvalidInput("It is a week.", "Take its days.")
+    except InvalidInput as error:
+        if span := named_span(name, now):
+            return datetime.fromtimestamp(span[ends] / 1_000_000, UTC)
+        raise InvalidInput(
+            f"{shown(value)} names no time.",
+            "Pass one, a day or a week: 2026-03-14, 14 March, yesterday, last week, 2026-W11.",
+        ) from error
+
+
+def _of_date(year: int | None, month: int | None, day: int | None, now: datetime) -> tuple[int, int]:
+    """Return the span of a date; without a year, the last one that has begun."""
+    today = now.date()
+    if year is None:
+        years = (y for y in range(today.year, today.year - 9, -1) if not (day == 29 and month == 2 and y % 4))
+        year = next(y for y in years if (y, month, day or 1) <= (today.year, today.month, today.day))
+    first = date(year, month or 1, day or 1)
+    if day:
+        return _micros(first, now), _micros(first + timedelta(1), now)
+    following = date(year + 1, 1, 1) if month is None else _month(first, -1)
+    return _micros(first, now), _micros(following, now)
 
 
 @cache

@@ -65,7 +65,7 @@ def split_request(text: str) -> Request:
     """
     if not _SEVERAL.search(text.strip()):
         return Request()
-    said, pasted = _apart(text)
+    said, pasted = apart(text)
     every = sentences(said)
     asks = list(map(_asks, every))
     if not any(asks):
@@ -81,7 +81,7 @@ def split_request(text: str) -> Request:
     return Request(asked, " ".join(others), said)
 
 
-def _apart(text: str) -> tuple[str, list[str]]:
+def apart(text: str) -> tuple[str, list[str]]:
     """Return what a person wrote of a prompt, and the lines of what was pasted: code, a trace, a log.
 
     Of a block that mostly looks as a program wrote it, a person wrote the sentences.
@@ -91,7 +91,7 @@ def _apart(text: str) -> tuple[str, list[str]]:
     pasted = [line for line in output.splitlines() if line.strip()]
     for block in said.split("\n\n"):
         lines = block.split("\n")
-        if len(lines) >= _FEWEST and 2 * sum(map(_is_by_program, lines)) >= len(lines):
+        if len(lines) >= _FEWEST and 2 * sum(map(is_by_program, lines)) >= len(lines):
             pasted += (line for line in lines if not _is_sentence(line))
             lines = list(filter(_is_sentence, lines))
         written += (*lines, "")
@@ -100,10 +100,11 @@ def _apart(text: str) -> tuple[str, list[str]]:
 
 def _is_sentence(line: str) -> bool:
     ends = line.rstrip("\"'”’)]* ").endswith((*".?!？。！",))
-    return ends and line[:1].isalpha() and len(line.split()) >= _WORDS and not _is_by_program(line)
+    return ends and line[:1].isalpha() and len(line.split()) >= _WORDS and not is_by_program(line)
 
 
-def _is_by_program(line: str) -> bool:
+def is_by_program(line: str) -> bool:
+    """Return whether a line looks as a program wrote it: indented, or with many marks and digits."""
     return line[:1].isspace() or len(_MARKS.findall(line)) * _ONE_MARK_IN > len(line)
 
 
@@ -115,15 +116,16 @@ def points_back(request: str) -> bool:
 def _asks(sentence: str) -> bool:
     request = without_filler(sentence)
     asks = is_question(sentence) or _PARTICLE.search(sentence) or _TELL_ME.match(request)
-    return bool(asks) and not _is_courtesy(request)
+    return bool(asks) and not is_courtesy(request)
 
 
 def _without_lead(sentence: str) -> str:
     request = without_filler(sentence)
     lead = _LEAD.match(request)
-    return request[lead.end() :] if lead and _is_courtesy(lead[0]) else request
+    return request[lead.end() :] if lead and is_courtesy(lead[0]) else request
 
 
-def _is_courtesy(text: str) -> bool:
+def is_courtesy(text: str) -> bool:
+    """Return whether a sentence has nothing but courtesy, such as "Hi, can you help me, please?"."""
     words = [word for token in tokens(text) for word in words_of(token)]
     return all(word in STOP_WORDS or word in _COURTESY for word in words)

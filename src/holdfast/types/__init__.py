@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.types.jobs import Job, JobStatus
     from holdfast.types.prompts import Omission, Prompt, Receipt, Shortened, Window
     from holdfast.types.summaries import CompactionResult, Description, Expansion, Level, Summary
+    from holdfast.types.timeline import ChatDay, Timeline, TimelineDay
 
 __all__ = [
     "CONFLICT",
@@ -46,6 +47,7 @@ __all__ = [
     "WRITERS",
     "AnyMessage",
     "Change",
+    "ChatDay",
     "ChatInfo",
     "ChatStats",
     "CompactionResult",
@@ -75,6 +77,8 @@ __all__ = [
     "Source",
     "Summary",
     "Time",
+    "Timeline",
+    "TimelineDay",
     "ToolCall",
     "Trust",
     "Untrusted",
@@ -99,6 +103,7 @@ __getattr__ = importer(
     "holdfast.types",
     {
         "Change": "changes",
+        "ChatDay": "timeline",
         "ChatInfo": "chats",
         "ChatStats": "chats",
         "CompactionResult": "summaries",
@@ -116,6 +121,8 @@ __getattr__ = importer(
         "Receipt": "prompts",
         "Shortened": "prompts",
         "Summary": "summaries",
+        "Timeline": "timeline",
+        "TimelineDay": "timeline",
         "Verification": "integrity",
         "Window": "prompts",
     },

@@ -32,6 +32,7 @@ from holdfast_cli.commands import (
     scratchpad,
     show,
     spaces,
+    timeline,
     transfer,
     watch,
     work,
@@ -43,7 +44,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # The functions of the commands, which are named as they are, by the panels of the help.
 _PANELS: dict[str, Sequence[Callable[..., None]]] = {
     "Every day": (find.recall, transfer.import_, chats.chats),
-    "Find": (find.why, find.feedback, show.show, show.window),
+    "Find": (timeline.timeline, find.why, find.feedback, show.show, show.window),
     "Keep": (
         *(watch.watch, export.export),
         *(records.remember, records.records, records.replace, records.retract),

@@ -3,12 +3,15 @@
 from datetime import datetime
 
 from holdfast_cli.commands.find import show_hits
+from holdfast_cli.commands.ids import short_ids
 from holdfast_cli.commands.lookup import mask_info, the_chat
 from holdfast_cli.commands.options import Options, ReadOptions
 from holdfast_cli.commands.parameters import ChatId
 from holdfast_cli.commands.render.outcomes import quiet
 from holdfast_cli.commands.render.screen import Part, count, plain, when
 from holdfast_cli.commands.where_option import MetaFilter, join_filters
+
+_UNTITLED = "(untitled)"
 
 
 def chats(
@@ -26,22 +29,23 @@ def chats(
     archived = None if everything else False
     with options.open() as memory:
         infos = memory.chats(archived=archived, where=join_filters(where), limit=limit + 1, offset=offset)
-    page, more = options.page(map(mask_info, infos), limit, offset)
+        page, more = options.page(map(mask_info, infos), limit, offset)
+        short = short_ids(memory, [info.id for info in page])
     screen = options.answer({"chats": plain(page), "more": more})
     if not page:
         todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
         options.say_nothing(screen, f"No chats{options.whose()} here.", todo)
         return
     columns: dict[str, list[Part]] = {
-        "chat": [info.id for info in page],
-        "title": [f"{info.title} (archived)" if info.archived else info.title for info in page],
+        "title": [f"{info.title or _UNTITLED}{' (archived)' * info.archived}" for info in page],
+        "last message": [when(info.newest) for info in page],
         "messages": [f"{info.messages:,}" for info in page],
         "tokens": [f"{info.tokens:,}" for info in page],
-        "last message": [when(info.newest) for info in page],
         "agent": [info.agent for info in page],
         "channel": [info.channel for info in page],
+        "chat": [short[info.id] for info in page],
     }
-    screen.table(columns)
+    screen.table(columns, whole="chat")
     screen.say_more(more)
 
 

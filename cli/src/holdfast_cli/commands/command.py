@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import cache, wraps
 from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 
@@ -15,6 +16,7 @@ from typer.core import TyperGroup
 from typer.models import ArgumentInfo
 
 from holdfast.errors import HoldfastError
+from holdfast_cli.commands.ids import complete_ids
 from holdfast_cli.commands.options import INTERRUPTED, Options, Output, complain
 from holdfast_cli.commands.parameters import PARAMETERS
 from holdfast_cli.commands.render.wording import in_options
@@ -41,6 +43,7 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     make = cast("Callable[..., O]", first.annotation)
     shared = options_of(first.annotation)
     rest = [_declare(function.__name__.rstrip("_"), parameter) for parameter in rest]
+    metavars = {p.name: p.annotation.__metadata__[0].metavar for p in (*rest, *shared.values())}
 
     @wraps(function)
     def run(context: Context, **values: object) -> None:
@@ -56,8 +59,12 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
         settings = _before_command(context, shared) | here
         options = make(**settings, words=context.meta.get(WORDS, ()))
         with _edge():
-            if isinstance(options, Options) and "user" not in settings:
-                options = options.with_user()
+            if isinstance(options, Options):
+                options = options if "user" in settings else options.with_user()
+                values |= {name: getattr(options, name) for name in shared}
+                values = complete_ids(options, values, metavars)
+                fields = {name: values.pop(name) for name in shared}
+                options = cast("Callable[..., O]", replace)(options, **fields)
             cast("Callable[..., None]", function)(options, **values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY

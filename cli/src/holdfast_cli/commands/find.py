@@ -109,7 +109,7 @@ def feedback(options: Options, *, quoted: str, hit: str, unhelpful: bool = False
     For example: holdfast feedback "which exercise did my physio give me" porto-trip#3
     """
     with options.open() as memory:
-        record = memory.feedback(hit, helpful=not unhelpful, query=quoted)
+        record = memory.learning.feedback(hit, helpful=not unhelpful, query=quoted)
     screen = options.answer(plain(record))
     screen.say(f"Stored that it {'did not help' if unhelpful else 'helped'}{options.whose()}: {record.id}.")
     screen.say((f"Take it back: {options.line('undo')}", "dim"))

@@ -47,7 +47,9 @@ def _choice(choices: Collection[str], metavar: str, what: str) -> OptionInfo:
     return option
 
 
-ChatId = Annotated[str, Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
+ChatId = Annotated[
+    str, Argument(metavar="CHAT", help="The id of a chat, or its beginning; `holdfast chats` lists them.")
+]
 
 PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     # Of all commands.
@@ -101,7 +103,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     # To find.
     "query": Argument(help="A question or some words; no quotes needed."),
     "quoted": Argument(metavar="QUERY", help="A question or some words, in quotes."),
-    "hit": Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary."),
+    "hit": Argument(metavar="CHAT#N|RECORD|SUMMARY", help="A message, or the id of a record or a summary."),
     "FindOptions.kind": Option(
         metavar="KIND", help=f"Only records of this kind, may be repeated: {_KIND_NAMES}."
     ),
@@ -113,6 +115,9 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "latest": Option(help="Of nearly equal messages, the latest first."),
     "untrusted": Option(help="Only what waits in quarantine, which is not found otherwise."),
     "unhelpful": Option(help="It did not help."),
+    "span": Argument(
+        metavar="DAY|WEEK", help="2026-03-14, yesterday, 14 March, 2026-W11, last week; no quotes needed."
+    ),
     # Of chats.
     "everything": Option("--all", help="Include archived chats."),
     "regex": Option(help="The query is a regular expression."),
@@ -129,7 +134,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "budget": Option(min=0, help="Tokens at most."),
     "window.query": Option(help="Show the whole prompt for this question, with what is recalled for it."),
-    "stats.chat": Argument(help="Count one chat instead of all."),
+    "stats.chat": Argument(metavar="CHAT", help="Count one chat instead of all."),
     # Of summaries.
     "compact.full": Option(help="Go on until the chat takes less than its target."),
     "compact.budget": Option(min=0, help="Tokens of the window that the chat is to fit."),
@@ -138,10 +143,10 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
         help="Another prompt for leaf, condensed or arc, such as leaf=my/leaf.md; may be repeated.",
     ),
     "tree.identity": Argument(
-        metavar="CHAT|ID", help="The id of a chat, or of a summary to show with its place."
+        metavar="CHAT|SUMMARY", help="The id of a chat, or of a summary to show with its place."
     ),
     "expand.identity": Argument(
-        metavar="ID|CHAT#N-N",
+        metavar="SUMMARY|CHAT#N-N",
         help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
     ),
     "max_tokens": Option(min=0, help="Tokens at most, but always one entry at least."),
@@ -149,7 +154,9 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     # Of records.
     "records.text": Option(help="Only with this in the text or the category."),
     "text": Argument(help="What is known; no quotes needed. `-` reads standard input."),
-    "what": Argument(help="The id of a record, or a part of its text that is in no other."),
+    "what": Argument(
+        metavar="RECORD|TEXT", help="The id of a record, or a part of its text that is in no other."
+    ),
     "remember.kind": Option(help=f"What kind of thing it is: {_KIND_NAMES}."),
     "remember.target": Option(help="What a fact is about: user or env. Of a note: session or plan."),
     "target": Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
@@ -167,7 +174,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "remember.chat": Option(
         metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."
     ),
-    "records.identity": Argument(metavar="ID", help="Show all of this record, and its history."),
+    "records.identity": Argument(metavar="RECORD", help="Show all of this record, and its history."),
     "at": Option(
         parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."
     ),
@@ -178,14 +185,16 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
         metavar="VERSION[..VERSION]",
         help="Instead, how the records of two versions differ, as a unified diff; a date means its end.",
     ),
-    "rollback.what": Argument(help=f"The id of a record, or all of a kind: {_KIND_NAMES}."),
+    "rollback.what": Argument(
+        metavar="RECORD|KIND", help=f"The id of a record, or all of a kind: {_KIND_NAMES}."
+    ),
     "rollback.version": Argument(min=0, help="A version; `holdfast changes` lists them."),
-    "release": Option(metavar="ID", help="Release this record."),
-    "discard": Option(metavar="ID", help="Retract this record."),
+    "release": Option(metavar="RECORD", help="Release this record."),
+    "discard": Option(metavar="RECORD", help="Retract this record."),
     "release_all": Option(help="Release all of them; with --chat, those of the chat."),
     "quarantine.to": Option(metavar="SPACE", help="Where to release it, such as user or team:core."),
     "erase.chat": Option(metavar="CHAT", help="This chat, and all that was learned in it."),
-    "erase.record": Option(metavar="ID", help="This record, in all of its versions."),
+    "erase.record": Option(metavar="RECORD", help="This record, in all of its versions."),
     "rewrite": Option(
         help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures."
     ),
@@ -198,7 +207,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "space": Argument(help="What is shared: project:NAME, user, team:NAME or tenant."),
     "grantee": Option("--to", metavar="user:NAME", help="The user who gets the right."),
     "rights": Option(parser=one_of(RIGHTS), metavar="|".join(RIGHTS), help="What may be done."),
-    "record": Argument(metavar="ID", help="The id of a record."),
+    "record": Argument(metavar="RECORD", help="The id of a record."),
     "to": Argument(metavar="SPACE", help="Where it goes, such as user or team:core."),
     # To learn.
     "extract.text": Argument(help="What to learn from; `-` reads standard input."),
@@ -215,7 +224,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "kind.learn": Argument(metavar="WHAT", help="What is to be learned, in quotes."),
     "example": Option(help="A sentence in which a user says it; may be repeated."),
     "status": _choice(get_args(JobStatus), "STATUS", "Only of this status"),
-    "retry": Option(metavar="ID", help="Open this one again, to be run by the next worker."),
+    "retry": Option(metavar="JOB", help="Open this one again, to be run by the next worker."),
     "work.limit": Option(min=1, help="At most so many jobs."),
     "work.watch": Option(
         help="Keep looking for jobs until interrupted; with --json, print one document per line."

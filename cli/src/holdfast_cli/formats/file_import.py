@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from holdfast import Chat, Memory
 from holdfast.errors import Conflict, InvalidInput
-from holdfast.port.imports import Imports, title_of
+from holdfast.port.imports import Imports
 from holdfast.port.texts import clean
 from holdfast.types import Message, ToolCall
 from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip
@@ -158,7 +158,9 @@ class FileImport:
         count = self._append(chat, fresh)
         if count and not before:
             _describe(memory, chat, origin)
-        elif stats.info and stats.info.title in {title_of(item.message.content) for item in items}:
+        elif stats.info and stats.info.title in {
+            Imports(memory).title_of(item.message.content) for item in items
+        }:
             # It has no title of its own yet, and may have got one in the file since.
             _describe(memory, chat, ImportedChat(chat.id, origin.title))
         present = len(items) - len(fresh)
@@ -296,7 +298,8 @@ def _repeats(history: Sequence[Message], items: Sequence[ImportedMessage]) -> bo
 def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:
     """Set title, archive flag and label of a new chat; an import never changes those that were set."""
     title = " ".join(_CONTROL.sub(" ", clean(origin.title)).split())
-    if title:
+    # Some clients give what they put around the first words.
+    if title and Imports(memory).title_of(origin.title):
         chat.rename(title[:500])
     if origin.archived:
         chat.archive()

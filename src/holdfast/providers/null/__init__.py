@@ -30,6 +30,7 @@ from holdfast.types import (
     Prompt,
     Record,
     Scope,
+    Timeline,
     Window,
     check_name,
     to_time,
@@ -49,7 +50,7 @@ _VALUES: Mapping[str, Callable[[], object]] = {
     "None": lambda: None,
     "Callable": lambda: lambda: None,
     "Mapping": dict,
-    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, Hits)},
+    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, Hits, Timeline)},
 }
 """The empty values of types, by the names of the types."""
 
@@ -209,6 +210,11 @@ class NullView(_OfScope, View):
 class NullLearner(_OfScope, Learner):
     """Learning that does nothing. `NullMemory.learning`."""
 
+    @_like(Learner.feedback)
+    def feedback(self, _: Any, *, query: str = "", by: Any = None, **__: Any) -> Any:
+        """As `Learner.feedback`: a record that is not stored."""
+        return _empty(Memory.remember)(self, query, FEEDBACK, by=by or "user")
+
 
 @_empty_methods()
 class NullQuarantine(_OfScope, Quarantine):
@@ -344,11 +350,6 @@ class NullMemory(_WithScratchpad, Memory):
             return _empty(Memory.remember)(self, text, kind, **given)
         items = [item if isinstance(item, Mapping) else {"text": item} for item in text]
         return [self.remember(**{"kind": kind, **given, **item}) for item in items]
-
-    @_like(Memory.feedback)
-    def feedback(self, _: Any, *, query: str = "", by: Any = None, **__: Any) -> Any:
-        """As `Memory.feedback`: a record that is not stored."""
-        return self.remember(query, FEEDBACK, by=by or "user")
 
     at = _like(Memory.at)(lambda memory, _: NullView(memory.scope))
     explain = _refusal(Memory.explain, _NO_DOCUMENT)

@@ -1,4 +1,4 @@
-"""sessions, review: which chats there are, what is stored of them, and what a reviewer reads."""
+"""sessions, timeline, review: which chats there are, what is stored of them, and what a reviewer reads."""
 
 from __future__ import annotations
 
@@ -102,6 +102,36 @@ def a_history_has_pages(memory: FullProvider) -> None:
     same(seqs(chat.history(3, before=7)), [4, 5, 6], "`history(3, before=7)`")
     same(seqs(chat.history(3, after=0)), [1, 2, 3], "`history(3, after=0)`")
     same(seqs(chat.history(after=7)), [8, 9], "`history(after=7)`")
+
+
+# timeline
+
+
+@case("timeline")
+def a_timeline_has_the_chats_of_each_day(memory: FullProvider) -> None:
+    """`timeline` names the chats that went on, by day, with the messages of that day, within a period."""
+    day = timedelta(days=1)
+    for chat, at in (("one", minute(1)), ("two", minute(2)), ("one", minute(3) + 2 * day)):
+        memory.chat(chat).append([Message("user", f"{chat} at {at}", at=at)])
+    found = [(chat.chat, chat.first, chat.messages) for day in memory.timeline() for chat in day.chats]
+    same(found, [("one", 1, 1), ("two", 1, 1), ("one", 2, 1)], "`timeline()`")
+    same(len(memory.timeline()), 2, "The number of days")
+    later = memory.timeline(minute(2), minute(2) + day)
+    same([chat.chat for day in later for chat in day.chats], ["two"], "Since a time, until before another")
+    same(list(memory.timeline(minute(4), minute(5))), [], "Where nothing was said")
+
+
+@case("timeline")
+def a_timeline_has_pages(memory: FullProvider) -> None:
+    """The cursor of a page of `timeline` leads to the next one, and the last page has none."""
+    _fill_three(memory)
+    pages: list[list[str]] = []
+    cursor: str | None = None
+    while not pages or cursor:
+        page = memory.timeline(limit=1, cursor=cursor)
+        pages.append([chat.chat for day in page for chat in day.chats])
+        cursor = page.cursor if len(pages) < 9 else None
+    same([page for page in pages if page], [["one"], ["two"], ["three"]])
 
 
 # review

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import date, datetime
 from difflib import unified_diff
 from itertools import repeat
 from typing import Any, TextIO
@@ -210,7 +210,7 @@ def plain(value: object, chat: str = "") -> Any:
         return {"kind": value.kind, **_fields(value, value.chat)}
     if is_dataclass(value):
         return _fields(value, chat)
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # a time is one as well
         return value.isoformat()
     if isinstance(value, Mapping):
         return {str(key): plain(inner, chat) for key, inner in value.items()}

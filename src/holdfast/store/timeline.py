@@ -1,0 +1,164 @@
+"""The timeline of a space: messages by chat and day, and the changes of records between them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from heapq import heappop, heappush, merge
+from itertools import groupby, islice
+from math import inf
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.errors import InvalidInput, shown
+from holdfast.safety.guard import mask
+from holdfast.store import record_changes, sessions
+from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.text.titles import title_from
+from holdfast.text.zones import local
+from holdfast.types.timeline import ChatDay, Timeline, TimelineDay
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from holdfast.store.database import Reader, Row
+    from holdfast.types import Change, Scope
+
+_CURSOR = re.compile(r"(-?[0-9]{1,20})\.([0-9]{1,20})\.(.*)", re.DOTALL)
+_SAID = 3  # requests of a chat on a day
+_READ = 12  # messages that are read for them
+_CHATS = """
+    SELECT chat, CASE WHEN oldest < :since THEN :since ELSE oldest END AS begins FROM sessions
+    WHERE space = :space AND newest >= :since AND oldest < :until AND (:agent = '' OR agent = :agent)
+    ORDER BY begins, born"""
+_TIMES = """
+    SELECT at, seq FROM messages WHERE space = :space AND chat = :chat AND at >= :since AND at < :until
+    ORDER BY at, seq"""
+_REQUESTS = """
+    SELECT content FROM messages WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last
+    AND role = 'user' AND at >= :since AND at < :until ORDER BY seq LIMIT :limit"""
+
+
+class Place(NamedTuple):
+    """The place of an entry in the order of a timeline: its time, and a version or else a chat."""
+
+    at: int
+    version: int = 0
+    chat: str = ""
+
+
+class _Entry(NamedTuple):
+    """A change, or the first and the last message of a chat on a day, and their number."""
+
+    place: Place
+    change: Change | None = None
+    first: int = 0
+    last: int = 0
+    messages: int = 0
+
+
+def read_cursor(cursor: str) -> Place:
+    """Return the place of the last entry before a cursor.
+
+    Raises:
+        InvalidInput: it is none that a timeline gave.
+
+    """
+    parts = _CURSOR.fullmatch(cursor)
+    if parts is None:
+        raise InvalidInput(f"{shown(cursor)} is no cursor of a timeline.", "Pass that of the page before.")
+    return Place(int(parts[1]), int(parts[2]), parts[3])
+
+
+def read(
+    db: Reader, scope: Scope, since: int, until: int, zone: tzinfo, after: Place | None, limit: int
+) -> Timeline:
+    """Return the entries of a timeline after a place, at most `limit` of them, by the days of a zone.
+
+    Reads the times of the messages of chats that went on then, and the words of those that it returns.
+    """
+    # The messages of a day count from its beginning, whichever of them were on the page before.
+    begins = since if after is None else max(since, _start(after.at, zone))
+    following = (
+        entry for entry in _entries(db, scope, begins, until, zone) if not after or entry.place > after
+    )
+    *page, more = [*islice(following, limit), next(following, None)]
+    days = []
+    for start, group in groupby(page, lambda entry: _start(entry.place.at, zone)):
+        entries = list(group)
+        chats = [_chat_day(db, scope, entry, zone) for entry in entries if not entry.change]
+        changes = tuple(entry.change for entry in entries if entry.change)
+        days.append(TimelineDay(local(from_micros(start), zone).date(), tuple(chats), changes))
+    last = page[-1].place if page and more else None
+    return Timeline(days, f"{last.at}.{last.version}.{last.chat}" if last else None)
+
+
+def _entries(db: Reader, scope: Scope, since: int, until: int, zone: tzinfo) -> Iterator[_Entry]:
+    """Yield all entries from a time until before another, in order; chats are read when their time comes."""
+    span = {"since": since, "until": until}
+    changes = record_changes.written(db, scope, since, until)
+    learned = (_Entry(Place(to_micros(change.at), change.version), change) for change in changes)
+    return merge(learned, _chat_entries(db, scope, span, zone))
+
+
+def _chat_entries(db: Reader, scope: Scope, span: dict[str, int], zone: tzinfo) -> Iterator[_Entry]:
+    waiting: list[tuple[_Entry, Iterator[_Entry]]] = []
+
+    def before(end: float) -> Iterator[_Entry]:
+        while waiting and waiting[0][0].place.at < end:
+            entry, days = heappop(waiting)
+            yield entry
+            if following := next(days, None):
+                heappush(waiting, (following, days))
+
+    for chat, begins in db.all(_CHATS, space=scope.space, agent=scope.agent, **span):
+        yield from before(begins)
+        days = _days_of(chat, db.all(_TIMES, space=scope.space, chat=chat, **span), zone)
+        if first := next(days, None):
+            heappush(waiting, (first, days))
+    yield from before(inf)
+
+
+def _days_of(chat: str, times: Sequence[Row], zone: tzinfo) -> Iterator[_Entry]:
+    """Yield the entry of each day of a chat, from the times and numbers of its messages, by time."""
+    begin = 0
+    while begin < len(times):
+        at = times[begin][0]
+        end = bisect_left(times, _end(at, zone), begin + 1, key=itemgetter(0))
+        numbers = [seq for _, seq in times[begin:end]]
+        yield _Entry(Place(at, chat=chat), None, min(numbers), max(numbers), end - begin)
+        begin = end
+
+
+def _chat_day(db: Reader, scope: Scope, entry: _Entry, zone: tzinfo) -> ChatDay:
+    at, chat = entry.place.at, entry.place.chat
+    where = {"first": entry.first, "last": entry.last, "since": at, "until": _end(at, zone), "limit": _READ}
+    requests = db.all(_REQUESTS, space=scope.space, chat=chat, **where)
+    said: list[str] = []
+    for (text,) in requests:
+        title = title_from([text], mask) if len(said) < _SAID else ""
+        said += [title] if title and title not in said else []
+    info = sessions.info(db, scope, chat, zone)
+    title, agent = (info.title, info.agent) if info else ("", "")
+    numbers = entry.first, entry.last, entry.messages
+    return ChatDay(chat, title, agent, from_micros(at), *numbers, tuple(said))
+
+
+def _start(at: int, zone: tzinfo) -> int:
+    """Return the beginning of the day of a time."""
+    return _midnight(local(from_micros(at), zone).date(), zone, at)
+
+
+def _end(at: int, zone: tzinfo) -> int:
+    """Return the end of the day of a time; at the end of the calendar, that of a second later."""
+    day = local(from_micros(at), zone).date()
+    return _midnight(day + timedelta(1), zone, at + 1) if day < date.max else at + 1
+
+
+def _midnight(day: date, zone: tzinfo, otherwise: int) -> int:
+    try:
+        return to_micros(datetime.combine(day, time(), zone))
+    except OverflowError:
+        return otherwise
