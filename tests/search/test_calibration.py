@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast import Memory
 from holdfast.search.calibration import BY_WORDS, WITH_MEANING, Calibration
+from holdfast.types import Source
 from tables import each
 
 ALL = [*BY_WORDS.values(), *WITH_MEANING.values()]
@@ -66,7 +67,7 @@ def test_of_two_that_say_as_much_neither_is_as_likely_as_one_alone(memory: Memor
     chat = memory.chat("c")
     chat.append(role="user", content="The ferry to Bergen leaves at nine.")
     memory.remember("The ferry to Bergen leaves at nine.", kind="fact")
-    sources = ("message", "record")
+    sources: tuple[Source, ...] = ("message", "record")
     alone = [memory.recall("ferry to Bergen", sources=[source])[0].score for source in sources]
     memory.remember("The ferry from Bergen leaves at six.", kind="fact")
     chat.append(role="user", content="The ferry from Bergen leaves at six.")

@@ -45,5 +45,5 @@ def test_it_finds_its_summaries_and_all_after_an_index_of_before(memory: Memory)
         "invoice shop", sources=["summary"]
     )
     summary = late.recall("invoice shop", sources=["summary"])[0].id
-    assert late.chat("new").expand(summary)
+    assert late.chat("new").expand(summary).children or late.chat("new").expand(summary).messages
     assert other.recall("invoice", sources=["message"]) == other.recall("invoice", sources=["summary"]) == []

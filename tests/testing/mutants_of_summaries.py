@@ -69,7 +69,7 @@ class Unchecked(Log):
     def store(self, part: Part, name: str, text: str, level: Level) -> Summary | None:
         if isinstance(part[0], Summary):
             return super().store(part, name, text, level)
-        made = Log(self.id, "", list(self.messages)).store(part, name, text, level)
+        made = Log(self.id, "", messages=list(self.messages)).store(part, name, text, level)
         if made:
             self.tree[name] = made
         return made
