@@ -301,7 +301,8 @@ class ChatReader:
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
         # What is shown is in the order of time, and what is newest is in the window.
-        wanted, now = replace(wanted, later=None, echo=hash_same(*split("user", query))), self.clock()
+        echo, now = hash_same(*split("user", query)), self.clock()
+        wanted = replace(wanted, later=None, echo=echo, answers=True)
         hits = read.find(parse(query, now), wanted)
         read.release()
         left = [

@@ -29,6 +29,7 @@ from holdfast.search.summary_source import SUMMARIES
 from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
 from holdfast.text.analyze import hash_term, normal
+from holdfast.text.sentences import asks_only
 from holdfast.types import Hit, Hits, Record, Scope
 
 if TYPE_CHECKING:
@@ -366,8 +367,23 @@ class SearchReader:
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)])
-        hits = ((ranked if isinstance(ranked, Hit) else read.get(ranked), place) for ranked, place in chosen)
-        return [nearness.labelled(hit, self.scope, spaces, place) for hit, place in hits if hit is not None]
+        answers = ranking.answers(read) if filters.answers else {}
+        hits: list[Hit] = []
+        give_way: list[Hit] = []
+        for ranked, place in chosen:
+            hit = ranked if isinstance(ranked, Hit) else read.get(ranked)
+            answer = None if isinstance(ranked, Hit) else answers.get(ranked)
+            if hit is None:
+                continue
+            is_bare = filters.answers and hit.source == "message" and asks_only(hit.text)
+            pair = (hit, answer) if not is_bare else (answer, hit)
+            (give_way if is_bare and not answer else hits).extend(
+                nearness.labelled(message, self.scope, spaces, place) for message in pair if message
+            )
+        unique: dict[object, Hit] = {}
+        for hit in (*hits, *give_way):
+            unique.setdefault(key_of(hit), hit)
+        return list(unique.values())[: filters.limit]
 
     @property
     def spaces(self) -> tuple[str, ...]:

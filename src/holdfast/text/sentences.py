@@ -136,6 +136,11 @@ def is_question(sentence: str) -> bool:
     return sentence.rstrip(_CLOSING).endswith(_ASKS)
 
 
+def asks_only(text: str) -> bool:
+    """Return whether a text is nothing but questions."""
+    return is_question(text) and all(map(is_question, sentences(text)))
+
+
 def without_filler(sentence: str) -> str:
     """Return a sentence without the filler at its start.
 
