@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from holdfast.types import ChatStats, Hit, Message, Scope, Summary, Window
 
 
+# Hits beside those wanted, for questions that give way.
+_GIVE_WAY = 3
+
+
 class PromptMaker(Handle):
     """A maker of prompts: a chat, or a run of it."""
 
@@ -293,9 +297,10 @@ class ChatReader:
         from holdfast.text.analyze import hash_same
         from holdfast.text.prose import split
 
+        limit = hit_limit(options.limit, room)
         wanted = check(
             sources=("message", "record"),
-            limit=hit_limit(options.limit, room),
+            limit=limit + _GIVE_WAY if limit else 0,
             valid_at=from_micros(snapshot.at),
             as_of=snapshot.moments(self.scope),
         )
@@ -305,11 +310,8 @@ class ChatReader:
         wanted = replace(wanted, later=None, echo=echo, answers=True)
         hits = read.find(parse(query, now), wanted)
         read.release()
-        left = [
-            in_zone(hit, now.tzinfo)
-            for hit in hits
-            if hit.kind not in shown_whole and hit.id not in shown_already
-        ]
+        left = [hit for hit in hits if hit.kind not in shown_whole and hit.id not in shown_already]
+        left = [in_zone(hit, now.tzinfo) for hit in left[:limit]]
         return list(map(masked_hit, left)) if is_masked(options.secrets) else left
 
     def _stats(self) -> ChatStats:
