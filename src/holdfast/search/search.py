@@ -368,22 +368,16 @@ class SearchReader:
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)])
         answers = ranking.answers(read) if filters.answers else {}
-        hits: list[Hit] = []
-        give_way: list[Hit] = []
+        hits: dict[object, Hit] = {}
+        give_way: dict[object, Hit] = {}
         for ranked, place in chosen:
             hit = ranked if isinstance(ranked, Hit) else read.get(ranked)
             answer = None if isinstance(ranked, Hit) else answers.get(ranked)
-            if hit is None:
-                continue
-            is_bare = filters.answers and hit.source == "message" and asks_only(hit.text)
-            pair = (hit, answer) if not is_bare else (answer, hit)
-            (give_way if is_bare and not answer else hits).extend(
-                nearness.labelled(message, self.scope, spaces, place) for message in pair if message
-            )
-        unique: dict[object, Hit] = {}
-        for hit in (*hits, *give_way):
-            unique.setdefault(key_of(hit), hit)
-        return list(unique.values())[: filters.limit]
+            is_bare = hit and filters.answers and hit.source == "message" and asks_only(hit.text)
+            for message in filter(None, (answer, hit) if is_bare else (hit, answer)):
+                label = nearness.labelled(message, self.scope, spaces, place)
+                (give_way if is_bare and not answer else hits).setdefault(key_of(label), label)
+        return list((hits | give_way).values())[: filters.limit]
 
     @property
     def spaces(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import sqrt
 
 from holdfast.text import analyze
@@ -36,15 +37,14 @@ def snippet(text: str, words: Iterable[str], width: int, weights: Mapping[str, f
         places = [(first, "") for first, _ in find(text[:_MAX_ANALYZED], words)]
     if not places or width < _LEAD:
         return around(text, max(0, min(places, default=(0,))[0] - width // 5), width)
-    begin, wide = _densest([place for place, _ in places], text)
-    starts = [begin + start for start in _starts(wide, min(_LONGEST, width // 3))]
+    first, last = _densest(sorted(place for place, _ in places), len(text))
+    starts = _starts(text, first, last, min(_LONGEST, width // 3))
+    spans = list(pairwise((*starts, last)))
     said: dict[int, set[str]] = {}
     for place, word in places:
-        if begin <= place < begin + len(wide):
+        if first <= place < last:
             said.setdefault(bisect_right(starts, place) - 1, set()).add(word)
-    ends = [*starts[1:], begin + len(wide)]
-    chosen = _chosen(list(zip(starts, ends, strict=True)), said, width, weights or {})
-    spans = merge([(starts[number], ends[number]) for number in chosen])
+    spans = merge([spans[number] for number in _chosen(spans, said, width, weights or {})])
     cut = "…".join(text[start:end].strip() for start, end in spans)
     return f"{'…' if spans[0][0] else ''}{cut}{'…' if spans[-1][1] < len(text) else ''}"
 
@@ -69,20 +69,17 @@ def _places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
     return places
 
 
-def _densest(places: list[int], text: str) -> tuple[int, str]:
-    """Return the part of a long text with most of the places, and where it begins."""
-    if len(text) <= _WIDE:
-        return 0, text
-    places.sort()
-    starts = [max(0, place - _WIDE // 5) for place in places]
-    begin = max(starts, key=lambda start: bisect_left(places, start + _WIDE) - bisect_left(places, start))
-    return begin, text[begin : begin + _WIDE]
+def _densest(places: list[int], size: int) -> tuple[int, int]:
+    """Return the bounds of the part of a long text that has most of some places."""
+    starts = [max(0, place - _WIDE // 5) for place in places] if size > _WIDE else [0]
+    first = max(starts, key=lambda start: bisect_left(places, start + _WIDE) - bisect_left(places, start))
+    return first, min(size, first + _WIDE)
 
 
-def _starts(text: str, longest: int) -> list[int]:
-    """Return where the sentences of a text begin, and the parts of those that are longer."""
-    starts, start = [], 0
-    for end in (*(match.end() for match in _END.finditer(text)), len(text)):
+def _starts(text: str, start: int, last: int, longest: int) -> list[int]:
+    """Return where the sentences of a part of a text begin, and the parts of those that are longer."""
+    starts = []
+    for end in (*(match.end() for match in _END.finditer(text, start, last)), last):
         while end - start > longest:
             starts.append(start)
             start = text.rfind(" ", start + longest // 2, start + longest) + 1 or start + longest
