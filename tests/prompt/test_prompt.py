@@ -222,14 +222,13 @@ def test_a_long_turn_is_cut_to_the_sentences_that_matched() -> None:
         return entries(ask([], [hit(text, 7, why=Why({"words": 1.0}, words))], 4_000))[1]
 
     line = shown(f"{filler}the Berlin marathon starts {filler}", "berlin", "marathon")
-    assert "the Berlin marathon starts" in line
+    assert line.count("the Berlin marathon starts") == 1
     assert (line.count("…"), len(line) < 4_000 / 32 * 4 + 20) == (2, True)
     assert shown(filler).startswith("- user: word word")
     assert shown(f"{filler}end", "end").endswith(" end")
     far = f"Berlin it is. {filler}. It starts at nine. {'The marathon is long. ' * 60}{filler}. Anna runs."
-    line = shown(far, "berlin", "marathon", "anna", "starts")
-    for part in ("Berlin it is.", "It starts at nine.", "The marathon is long.", "Anna runs."):
-        assert part in line
+    parts = ("Berlin it is.", "It starts at nine.", "The marathon is long.", "Anna runs.")
+    assert all(part in shown(far, "berlin", "marathon", "anna", "starts") for part in parts)
     assert (
         shown(f"{'語' * 9_000}。東京タワーに行く。{'語' * 9_000}", "東京タワー").count("東京タワーに行く")
         == 1

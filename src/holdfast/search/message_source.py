@@ -123,20 +123,22 @@ class MessageRanking:
         """
         answers: dict[RankedMessage, Hit] = {}
         for place, view in enumerate(self._views):
-            asked = {
-                int(view.columns.next[ranked.rank.doc]): ranked
-                for ranked, hit in hits.items()
-                if ranked.place == place and is_question(hit.text)
-            }
-            docs = np.array(sorted(asked.keys() - {0}), np.int64)
-            masks = [mask for _, mask in _masks(view, docs, self._filters)]
+            columns, roles = view.columns, [role for role, _ in view.columns.actors]
+            asked: dict[int, RankedMessage] = {}
+            for ranked, hit in hits.items():
+                if ranked.place == place and is_question(hit.text):
+                    doc = int(columns.next[ranked.rank.doc])
+                    role = roles[columns.actor[doc]] if doc else "tool"
+                    is_other = columns.actor[doc] != columns.actor[ranked.rank.doc] and role != "tool"
+                    # What people tell each other may well end with a question that is a courtesy.
+                    if is_other and ("assistant" in (role, hit.role) or asks_only(hit.text)):
+                        asked[doc] = ranked
+            docs = np.array(sorted(asked), np.int64)
+            masks = [mask for _, mask in _masks(view, docs, self._filters)] if asked else []
             docs = docs[np.logical_and.reduce(masks)] if masks else docs
             for doc, chat, message in log.by_docs(view.database, view.space, docs.tolist()):
-                question = hits[asked[doc]]
-                if not message.content.strip() or message.role == "tool" or message.actor == question.actor:
-                    continue
-                # What people tell each other may well end with a question that is a courtesy.
-                if "assistant" in (message.role, question.role) or asks_only(question.text):
+                if message.content.strip():
+                    question = hits[asked[doc]]
                     why = Why({"answers": 1.0}, question.why.words)
                     answers[asked[doc]] = message_hit(question.score, why, chat, message)
         return answers
