@@ -35,6 +35,9 @@ def recall(
         bool,
         typer.Option("--strip-markup", help="Remove the markup of tool use from the sessions of agents."),
     ] = False,
+    embed: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Find by this embedder as well; auto: $HOLDFAST_EMBED.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write all of it there as JSON.")
     ] = None,
@@ -49,7 +52,7 @@ def recall(
     # No other part is loaded.
     from benchmarks.recall import run
 
-    report = run(data, strip_markup=strip_markup, progress=_progress)
+    report = run(data, strip_markup=strip_markup, embed=embed, progress=_progress)
     if out:
         out.write_text(json.dumps(report.to_json(), indent=1), encoding="utf-8")
     _show(report, options)

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Corpus, Question
 from benchmarks.machine import checksums, commit, machine
-from benchmarks.meaning import UNLIMITED, GradedEmbedder
+from benchmarks.meaning import GradedEmbedder
 from benchmarks.readers import found_in, locomo
+from benchmarks.recall import UNLIMITED
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
 from holdfast.learning.embed_job import text_of

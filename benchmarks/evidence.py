@@ -1,9 +1,10 @@
 """How much of what answers a question is in the prompt for it, word for word, within a budget.
 
-LoCoMo, each conversation as one chat with the times and names of its messages, far longer than the budgets.
-The prompt of `Chat.prompt`, of the chat as it is and of one that was compacted for the budget after each
-message, is beside the newest messages that fit the same budget, and beside the hits of `Memory.recall`
-written as lines until the budget is full. There is no randomness in it, and no time is measured.
+All that a data set has as one chat with the times and names of its messages, far longer than the budgets. The
+prompt of `Chat.prompt`, of this chat and of a new one, and of LoCoMo also of one that was compacted for the
+budget after each message, is beside the newest messages that fit the same budget, and beside the hits of
+`Memory.recall` written as lines until the budget is full. There is no randomness in it, and no time is
+measured.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC
 from functools import cache
 from html import unescape
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.datasets import Corpus
+from benchmarks.datasets import Corpus, Question
 from benchmarks.readers import found_in, locomo
 from benchmarks.report import Table
 from holdfast.chat import Chat
@@ -25,7 +27,7 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Hit, Message, Prompt
 
 BUDGETS = (2_000, 4_000, 8_000)
-SYSTEMS = ("Holdfast", "Holdfast, compacted", "recall, top hits", "newest")
+SYSTEMS = ("Holdfast", "Holdfast, a new chat", "Holdfast, compacted", "recall, top hits", "newest")
 _SMALLEST = 10  # tokens of a line of a hit at least: so many hits are recalled as could fill a budget
 
 Shown = Callable[[str, int], set[str]]  # a question and a budget: the ids of the turns that are there whole
@@ -48,27 +50,34 @@ def run_evidence(
     *,
     systems: Collection[str] = SYSTEMS,
 ) -> tuple[dict[str, object], list[Table]]:
-    """Measure some of the systems on LoCoMo files, or folders of them; other files are passed over.
+    """Measure some of the systems on data sets whose answers are messages; other files are passed over.
 
     Raises:
-        InvalidInput: there is no such file, or none of them is a LoCoMo file.
+        InvalidInput: there is no such file, or none of them has such questions.
 
     """
-    files = found_in(paths, readers=[locomo.READER])
-    if not files:
-        raise InvalidInput("None of these files is a LoCoMo file.", "Give LoCoMo files, or a folder of them.")
-    answers: Answers = {}
-    unusable = 0
-    for corpus in (corpus for file in files for corpus in file.corpora()):
-        usable = sum(bool(question.gold) for question in corpus.questions)
-        progress(f"LoCoMo: prompts for {usable} questions about {corpus.name}")
-        unusable += len(corpus.questions) - usable
-        _ask(corpus, answers, systems)
-    return _numbers(answers, unusable), [_table(answers, budget) for budget in BUDGETS]
+    figures: dict[str, object] = {"unit": "turn"}
+    tables: list[Table] = []
+    for reader, files in groupby(found_in(paths), key=lambda file: file.reader):
+        answers: Answers = {}
+        left_out = 0
+        chosen = [name for name in systems if reader is locomo.READER or name != SYSTEMS[2]]
+        for corpus in (corpus for file in files for corpus in file.corpora() if corpus.unit == "message"):
+            usable = [question for question in corpus.questions if question.gold]
+            progress(f"{reader.name}: prompts for {len(usable)} questions about {corpus.name}")
+            left_out += len(corpus.questions) - len(usable)
+            asked = [question for question in usable if not reader.main or question.kind in reader.main]
+            _ask(corpus, asked, answers, chosen)
+        if answers:
+            figures[reader.name] = {"left_out": left_out, **_numbers(answers)}
+            tables += [_table(reader.name, answers, budget) for budget in BUDGETS]
+    if not tables:
+        raise InvalidInput("None of these files names messages that answer.", "Give LoCoMo, for example.")
+    return figures, tables
 
 
-def _ask(corpus: Corpus, answers: Answers, chosen: Collection[str]) -> None:
-    """Append a conversation to one chat, and ask every question about it within every budget."""
+def _ask(corpus: Corpus, questions: Sequence[Question], answers: Answers, chosen: Collection[str]) -> None:
+    """Append a corpus to one chat, and ask every question about it within every budget."""
     messages = corpus.messages()
     with Memory(":memory:", user="person", admin=True) as memory:
         chat = memory.chat(corpus.name)
@@ -76,14 +85,13 @@ def _ask(corpus: Corpus, answers: Answers, chosen: Collection[str]) -> None:
         compacted = cache(lambda budget: _compacted(memory, corpus.name, messages, budget))
         every: Sequence[Shown] = (
             _prompted(chat),
+            _prompted(memory.chat("new")),
             lambda question, budget: _prompted(compacted(budget))(question, budget),
             _recalled(memory),
             _newest(chat),
         )
         systems = {name: shown for name, shown in zip(SYSTEMS, every, strict=True) if name in chosen}
-        for question in corpus.questions:
-            if not question.gold or question.kind not in locomo.MAIN:
-                continue
+        for question in questions:
             for budget in BUDGETS:
                 for name, shown in systems.items():
                     there = shown(question.text, budget)
@@ -143,25 +151,25 @@ def _squeezed(text: str) -> str:
 
 
 def _groups(answers: Answers) -> Mapping[str, tuple[str, ...]]:
-    present = {one.kind for of_system in answers.values() for one in of_system}
-    return {"all": locomo.MAIN, **{kind: (kind,) for kind in locomo.MAIN if kind in present}}
+    kinds = tuple(dict.fromkeys(shares.kind for some in answers.values() for shares in some))
+    return {"all": kinds, **{kind: (kind,) for kind in kinds}}
 
 
 def _mean(some: Sequence[Shares]) -> dict[str, float]:
     count = max(1, len(some))
     return {
         "questions": len(some),
-        "share": 100 * sum(one.share for one in some) / count,
-        "all": 100 * sum(one.whole for one in some) / count,
+        "share": 100 * sum(shares.share for shares in some) / count,
+        "all": 100 * sum(shares.whole for shares in some) / count,
     }
 
 
-def _numbers(answers: Answers, unusable: int) -> dict[str, object]:
-    return {"unit": "turn", "left_out": unusable} | {
+def _numbers(answers: Answers) -> dict[str, object]:
+    return {
         f"{budget} tokens": {
             key: {
-                name: _mean([one for one in of_system if one.kind in kinds])
-                for (of_budget, name), of_system in answers.items()
+                name: _mean([shares for shares in some if shares.kind in kinds])
+                for (of_budget, name), some in answers.items()
                 if of_budget == budget
             }
             for key, kinds in _groups(answers).items()
@@ -170,16 +178,15 @@ def _numbers(answers: Answers, unusable: int) -> dict[str, object]:
     }
 
 
-def _table(answers: Answers, budget: int) -> Table:
+def _table(name: str, answers: Answers, budget: int) -> Table:
     groups = _groups(answers)
     rows = []
-    for (of_budget, name), of_system in answers.items():
+    for (of_budget, system), some in answers.items():
         if of_budget == budget:
-            means = [_mean([one for one in of_system if one.kind in some]) for some in groups.values()]
-            rows.append((name, *(f"{mean['share']:.1f} / {mean['all']:.1f}" for mean in means)))
-    asked = max((len(some) for some in answers.values()), default=0)
+            means = [_mean([shares for shares in some if shares.kind in kinds]) for kinds in groups.values()]
+            rows.append((system, *(f"{mean['share']:.1f} / {mean['all']:.1f}" for mean in means)))
+    asked = max(map(len, answers.values()))
     title = (
-        f"LoCoMo, prompts of {budget:,} tokens, {asked} questions: % of the evidence in them / of "
-        f"questions with all of it"
+        f"{name}, prompts of {budget:,} tokens, {asked} questions: % of the evidence / of questions with all"
     )
     return Table(title, ("system", *groups), tuple(rows))

@@ -23,19 +23,17 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Corpus, Question, Unit
 from benchmarks.metrics import recall_at
 from benchmarks.readers import found_in
-from benchmarks.recall import BEST, SESSION_DEPTH, by_best
+from benchmarks.recall import BEST, SESSION_DEPTH, UNLIMITED, by_best
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
 from holdfast.learning.embed_job import text_of
 from holdfast.memory import Memory
 from holdfast.search.fusion import WEIGHT
-from holdfast.settings import Learning, Limit
 
 QUALITIES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 """The share of the answers in the vector of a question."""
 DIMENSION = 256
 _KNOWN_TURNS = 3  # messages of a session that the vector of a question about sessions is made of
-UNLIMITED = Learning(kinds=(), limits={"embed": Limit(), "recall": Limit()})
 
 Found = dict[str, list[float]]  # R@10 of each question, by system
 

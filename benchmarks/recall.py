@@ -23,23 +23,32 @@ from benchmarks.report import Report, Table
 from benchmarks.scoreboard import Scores
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
+from holdfast.search.fusion import WEIGHT
+from holdfast.settings import Learning, Limit
 from holdfast.types import Hit, Message
 
 DEPTH = 100  # the ranks that are looked at: an answer beyond counts as not found
 SESSION_DEPTH = 200  # turns that are recalled to rank sessions by
 BEST = 3  # turns of a session that count
 
+UNLIMITED = Learning(kinds=(), limits={"embed": Limit(), "recall": Limit()})
+
 Rank = Callable[[str, int], Sequence[str]]  # a question and how many to give, best first
 
 
 def run(
-    paths: Sequence[Path], *, strip_markup: bool = False, progress: Callable[[str], None] = lambda _: None
+    paths: Sequence[Path],
+    *,
+    strip_markup: bool = False,
+    embed: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure recall on the data sets among some files and folders.
 
     Args:
         paths: files of data sets, or folders of them.
         strip_markup: remove the markup of tool use from the sessions of agents, and leave what is in it.
+        embed: an embedder as `Memory` takes it: Holdfast finds by its meaning as well, beside words alone.
         progress: is told what is being done.
 
     Raises:
@@ -56,7 +65,7 @@ def run(
             stripped = strip_markup and reader is agent_sessions.READER
             scores = by_unit.setdefault(corpus.unit, Scores(reader, corpus.unit, stripped=stripped))
             progress(f"{reader.name}: {len(corpus.questions)} questions about {corpus.name}")
-            _measure(agent_sessions.without_markup(corpus) if stripped else corpus, scores)
+            _measure(agent_sessions.without_markup(corpus) if stripped else corpus, scores, embed)
         for unit, scores in by_unit.items():
             sets[f"{reader.name}, {unit}s"] = scores.numbers()
             tables += scores.tables()
@@ -79,37 +88,40 @@ def _about(files: Iterable[Path]) -> dict[str, object]:
     }
 
 
-def _measure(corpus: Corpus, scores: Scores) -> None:
+def _measure(corpus: Corpus, scores: Scores, embed: str | None) -> None:
     """Ask every question; one sees the sessions that there are when it is asked."""
     baselines: dict[str, Baseline] = {name: make() for name, make in installed().items()}
     if corpus.unit == "session":
         baselines = {"BM25 of sessions (stems, stop words)": PlainBM25(), **baselines}
     there = 0
-    with Memory(":memory:", user="person") as memory:
-        systems = {**_ours(memory, corpus.unit), **{name: one.rank for name, one in baselines.items()}}
+    with Memory(":memory:", user="person", embed=embed, learning=UNLIMITED) as memory:
+        words = {f"{name}, words alone": rank for name, rank in _ours(memory, corpus.unit, 0).items()}
+        ours = {**_ours(memory, corpus.unit), **(words if embed else {})}
+        systems = {**ours, **{name: one.rank for name, one in baselines.items()}}
         for question in corpus.questions:
             wanted = len(corpus.sessions) if question.before is None else question.before
             for session in corpus.sessions[there:wanted]:
                 _add(session, corpus.unit, memory, baselines.values())
             there = max(there, wanted)
             if question.gold:
+                if embed:
+                    memory.learning.work()
                 answers = {name: _answer(rank, question) for name, rank in systems.items()}
                 scores.add(question, answers, corpus.name)
             else:
                 scores.left_out += 1
 
 
-def _ours(memory: Memory, unit: Unit) -> dict[str, Rank]:
+def _ours(memory: Memory, unit: Unit, meaning: float = WEIGHT) -> dict[str, Rank]:
+    def recall(question: str, limit: int) -> list[Hit]:
+        return memory.recall(question, limit=limit, meaning=meaning)
+
+    def sessions(best: int) -> Rank:
+        return lambda question, limit: by_best(recall(question, SESSION_DEPTH), best)[:limit]
+
     if unit == "message":
-        return {"Holdfast": lambda question, limit: [hit.id for hit in memory.recall(question, limit=limit)]}
-    return {
-        f"Holdfast, {BEST} best turns": _sessions(memory, BEST),
-        "Holdfast, best turn": _sessions(memory, 1),
-    }
-
-
-def _sessions(memory: Memory, best: int) -> Rank:
-    return lambda question, limit: by_best(memory.recall(question, limit=SESSION_DEPTH), best)[:limit]
+        return {"Holdfast": lambda question, limit: [hit.id for hit in recall(question, limit)]}
+    return {f"Holdfast, {BEST} best turns": sessions(BEST), "Holdfast, best turn": sessions(1)}
 
 
 def by_best(hits: Iterable[Hit], count: int) -> list[str]:

@@ -151,5 +151,6 @@ _NEEDS = {
     "agent-framework": "The adapter for the Microsoft Agent Framework needs agent-framework-core.",
     "model2vec": "An embedder of the kind model2vec: needs model2vec.",
     "fastembed": "An embedder of the kind fastembed: needs fastembed.",
+    "embed": "An embedder on this machine needs model2vec or fastembed.",
     "tiktoken": "The tokenizer of a model needs tiktoken.",
 }

@@ -84,13 +84,14 @@ class Memory(MemoryHandle):
         embed: an embedder, by which recall also finds what means the same in other words: a function from a
             list of texts to a list of vectors, an object with `embed_documents` and `embed_query`, or a name:
             "openai:text-embedding-3-small" (extra `llm`), "model2vec:PATH" (extra `model2vec`),
-            "fastembed:PATH" (extra `fastembed`). All texts are given to it, with credentials masked, by
-            `learning.work`. See `docs/meaning.md`.
+            "fastembed:PATH" (extra `fastembed`), or "auto" for what the environment variable HOLDFAST_EMBED
+            names, if anything: such a name, or the folder of a model. All texts are given to it, with
+            credentials masked, by `learning.work`. See `docs/meaning.md`.
         read_only: whether nothing is written, not even an index or a count of uses, so that the file or the
             folder may be one that this user cannot write to; a call that would write raises Denied.
 
     Raises:
-        InvalidInput: an argument is not usable.
+        InvalidInput: an argument is not usable, or with `embed="auto"` what HOLDFAST_EMBED names.
         Unavailable, Damaged, NewerSchema, UnreleasedSchema, MissingExtra: the database, or the tokenizer or
             the embedder that is named, cannot be opened.
         ModelFailed: the key of the provider of the embedder, or another of its settings, is missing, or its

@@ -328,13 +328,15 @@ def guard_model(guard: Guard | None) -> Model | None:
 
 
 def embedder_of(embed: Embed | None) -> Embedder | None:
-    """Return an embedder of the caller's."""
+    """Return an embedder of the caller's, or with "auto" that of the environment, if it names any."""
     if embed is None:
         return None
     # Only for those who have an embedder.
-    from holdfast.llm.embedding import embedder
+    from holdfast.llm.embedding import configured, embedder
 
-    return embedder(embed)
+    if isinstance(embed, str) and embed == "auto":
+        embed = configured()
+    return None if embed is None else embedder(embed)
 
 
 def runtime_of(handle: object) -> Runtime | None:

@@ -54,10 +54,19 @@ def test_real_sessions_of_agents_are_asked(shared_data: Path) -> None:
 @pytest.mark.soak
 def test_real_conversations_have_their_evidence_in_the_prompt(shared_data: Path) -> None:
     file = shared_data / "locomo" / "locomo_dev.json"
-    numbers: Any = run_evidence([file], systems=["Holdfast"])[0]
+    numbers: Any = run_evidence([file], systems=["Holdfast"])[0]["LoCoMo"]
     shares = [numbers[f"{budget} tokens"]["all"]["Holdfast"]["share"] for budget in BUDGETS]
     assert numbers["4000 tokens"]["all"]["Holdfast"]["questions"] == 760
     assert all(share >= least for share, least in zip(shares, (88.5, 93.5, 95.5), strict=True))
+
+
+@pytest.mark.soak
+def test_long_messages_of_real_sessions_are_in_the_prompt(shared_data: Path) -> None:
+    names = ["Holdfast", "Holdfast, a new chat", "recall, top hits"]
+    numbers: Any = run_evidence([shared_data / "agent_sessions"], systems=names)[0]["agent sessions"]
+    for budget in BUDGETS:
+        shares = [numbers[f"{budget} tokens"]["all"][name]["share"] for name in names]
+        assert min(shares[:2]) >= shares[2] - 1, budget
 
 
 @pytest.mark.soak

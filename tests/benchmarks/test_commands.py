@@ -208,9 +208,9 @@ def test_context_says_what_prompts_and_summaries_have(tmp_path: Path) -> None:
     said = ["I adopted a grey cat\n& a <small> dog.", "My train to Porto leaves tomorrow.", *weather]
     write_json(tmp_path / "locomo.json", [conversation(said, KNOWN)])
     numbers = asked("context", tmp_path, "--only", "evidence", "--only", "keeping")
-    assert numbers["evidence"]["left_out"] == 1
+    assert numbers["evidence"]["LoCoMo"]["left_out"] == 1
     for budget in PROMPTS:
-        found = numbers["evidence"][f"{budget} tokens"]["all"]
+        found = numbers["evidence"]["LoCoMo"][f"{budget} tokens"]["all"]
         assert found["Holdfast"] == {"questions": 2, "share": 100.0, "all": 100.0}
         assert found["recall, top hits"]["share"] == 100.0
         assert found["newest"]["share"] == 0.0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from embedders import KNOWN, built_model2vec, built_onnx
-from holdfast import HoldfastError, InvalidInput, MissingExtra, ModelFailed
+from holdfast import HoldfastError, InvalidInput, Memory, MissingExtra, ModelFailed
 from holdfast.llm.embedding import Embedded, Embedder, embedder, request
 from holdfast.llm.model import complete
 
@@ -211,3 +211,67 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, extra: str) -
     monkeypatch.setitem(sys.modules, extra, None)
     with pytest.raises(MissingExtra, match=rf"pip install '\.\[{extra}\]'"):
         embedder(f"{extra}:x")
+
+
+def test_auto_takes_what_the_environment_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    static, onnx = built_model2vec(tmp_path / "static"), built_onnx(tmp_path / "onnx")
+    monkeypatch.chdir(tmp_path)
+    for value, name in (
+        ("", None),
+        ("  ", None),
+        (str(static), f"model2vec:{static}"),
+        (f" {static} ", f"model2vec:{static}"),
+        ("./static", f"model2vec:{static}"),
+        ("model2vec:static", f"model2vec:{static}"),
+        (str(onnx), f"fastembed:{onnx}"),
+        (f"fastembed:{onnx}", f"fastembed:{onnx}"),
+    ):
+        monkeypatch.setenv("HOLDFAST_EMBED", value)
+        with Memory(":memory:", user="ada", embed="auto") as memory:
+            memory.chat("monday").append(role="user", content="I like tea.")
+            memory.learning.work()
+            hits = memory.recall("bevvy")
+            assert [progress.model for progress in memory.learning.embedding()] == ([name] if name else []), (
+                value
+            )
+            assert ("meaning" in hits[0].why if hits else False, hits.degraded) == (name is not None, None)
+            (status,) = (tool({}) for tool in memory.tools() if tool.name == "status")
+            told = status.data["recall"]
+            assert told == ("by words and meaning" if name else "by words alone")
+    # Nobody is asked who does not want it.
+    with Memory(":memory:", user="ada") as memory:
+        memory.learning.work()
+        assert memory.learning.embedding() == []
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        ("nowhere", InvalidInput, "'nowhere', which is no folder"),
+        ("/nowhere/model", InvalidInput, "is no folder"),
+        ("~nobody/model", InvalidInput, "is no folder"),
+        ("model2vec:minishlab/potion", InvalidInput, "is no folder"),
+        ("fastembed:BAAI/bge-small-en-v1.5", InvalidInput, "is no folder"),
+        ("model2vec:", InvalidInput, "does not name"),
+        ("empty", InvalidInput, "'empty', which has no model"),
+        ("model2vec:empty", ModelFailed, "could not be loaded"),
+        ("broken", ModelFailed, "could not be loaded"),
+        ("x" * 300, InvalidInput, "is no folder"),
+        ("x" * 3_000, InvalidInput, "3,000 bytes"),
+        ("a\x1b[2Jb", InvalidInput, "a control character"),
+        ("a\udcffb", InvalidInput, "half a character"),
+        ("nobody:model", HoldfastError, "nobody"),
+    ],
+)
+def test_an_environment_that_names_no_model_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, error: type[HoldfastError], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "model.safetensors").write_bytes(b"\xff" * 64)
+    monkeypatch.setenv("HOLDFAST_EMBED", value)
+    with pytest.raises(error, match=words) as raised:
+        Memory(":memory:", user="ada", embed="auto")
+    assert raised.value.todo
+    assert raised.value.what.isprintable()

@@ -160,6 +160,20 @@ def test_a_request_is_shown_before_hits(quick: Memory, said: int) -> None:
     assert_sound(chat, chat.prompt(500, "word7 word9"), 500)
 
 
+@pytest.mark.parametrize("budget", [1_000, 2_000, 4_000])
+@pytest.mark.parametrize("answer", [100, 700, 1_500, 3_000, 9_000])
+def test_the_last_answer_takes_no_room_of_hits(quick: Memory, budget: int, answer: int) -> None:
+    for n in range(80):
+        quick.chat("before").append(role="user", content=f"word{n} berlin {words(100)}")
+    chat = quick.chat("monday")
+    say(chat, *[SHORT] * 5, (20, [], answer))
+    prompt = chat.prompt(budget, query="berlin")
+    assert_sound(chat, prompt, budget)
+    assert [message.role for message in prompt.window.messages][-2:] == ["user", "assistant"]
+    assert prompt.tokens["window"] <= budget / 4
+    assert prompt.tokens["recalled"] >= budget * 3 / 5
+
+
 @pytest.mark.parametrize("sizes", [(5_000, 1_900, 400), (20, 7_000, 60), (900, 900, 60)])
 @pytest.mark.parametrize("budget", [1_000, 8_000])
 def test_without_a_query_what_a_placeholder_frees_is_filled(

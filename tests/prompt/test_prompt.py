@@ -215,26 +215,33 @@ def test_a_window_of_n_messages_leaves_recall_what_is_free() -> None:
     assert ask(parse("u " * 9, 50), [hit("short", 1)], 300, LastN(5)).hits == ()
 
 
-def test_a_long_turn_is_cut_to_the_part_that_matched() -> None:
-    filler = "word " * 400
-    text = f"{filler}the Berlin marathon starts {filler}"
-    words = ("berlin", "marathon")
-    _, line = entries(ask([], [hit(text, 7, why=Why({"words": 1.0}, words))], 4_000))
-    assert "the Berlin marathon starts" in line
-    assert line.count("…") == 2
-    assert len(line) < 4_000 / 32 * 4 + 20
-    _, line = entries(ask([], [hit(text, 7)], 4_000))
-    assert line.startswith("- user: word word")
-    assert line.endswith("…")
-    _, line = entries(ask([], [hit(f"{filler}end", 7, why=Why({}, ("end",)))], 4_000))
-    assert line.endswith(" end")
+def test_a_long_turn_is_cut_to_the_sentences_that_matched() -> None:
+    filler = "word " * 4_000
+
+    def shown(text: str, *words: str) -> str:
+        return entries(ask([], [hit(text, 7, why=Why({"words": 1.0}, words))], 4_000))[1]
+
+    line = shown(f"{filler}the Berlin marathon starts {filler}", "berlin", "marathon")
+    assert line.count("the Berlin marathon starts") == 1
+    assert (line.count("…"), len(line) < 4_000 / 32 * 4 + 20) == (2, True)
+    assert shown(filler).startswith("- user: word word")
+    assert shown(f"{filler}end", "end").endswith(" end")
+    far = f"Berlin it is. {filler}. It starts at nine. {'The marathon is long. ' * 60}{filler}. Anna runs."
+    parts = ("Berlin it is.", "It starts at nine.", "The marathon is long.", "Anna runs.")
+    assert all(part in shown(far, "berlin", "marathon", "anna", "starts") for part in parts)
+    assert (
+        shown(f"{'語' * 9_000}。東京タワーに行く。{'語' * 9_000}", "東京タワー").count("東京タワーに行く")
+        == 1
+    )
 
 
-def test_a_short_turn_is_not_cut() -> None:
-    text = "word " * 99 + "end"
-    for budget in (300, 4_000, 8_000):
-        assert entries(ask([], [hit(text, 7)], budget))[1] == f"- user: {text}"
-    assert "…" not in recalled(ask([], [hit("word " * 190, 7)], 8_000))
+def test_a_long_turn_is_whole_where_others_gain_less() -> None:
+    answer = hit("word " * 400 + "end", 7)
+    others = [hit("x" * 400, n, chat="there") for n in range(60)]
+    for budget, is_whole in ((600, False), (1_000, True), (2_000, True)):
+        prompt = ask([], [answer, *others], budget)
+        assert (f"- user: {answer.text}" in recalled(prompt)) is is_whole, budget
+    assert answer not in ask([], [*others[:30], answer], 2_000).hits
 
 
 @pytest.mark.slow

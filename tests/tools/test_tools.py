@@ -44,6 +44,7 @@ def test_there_is_one_tool_for_each_action_or_a_single_one_for_all(memory: Memor
     assert set(properties(tool)) == {"action", *many}
     status = tool({"action": "status"}).data
     assert (status["session"], status["can"]) == ("monday", [name for name in MANY if name != "status"])
+    assert status["recall"] == "by words alone"
     without = named(memory.tools())
     assert "session" not in without["status"]({}).data
     assert "add" not in properties(without["notes"])

@@ -8,10 +8,12 @@ embedder is metered, waited for and explained as every call of a model is.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from inspect import isawaitable, isclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 from holdfast.errors import InvalidInput, MissingExtra, ModelFailed, shown
@@ -68,6 +70,12 @@ LONGEST = 2_000
 # Numbers of a vector, at most; the largest that providers offer have 4,096.
 MOST_NUMBERS = 16_384
 _LOCAL = {"model2vec": from_model2vec, "fastembed": from_fastembed}
+# The files by which the kind of a model is told.
+_FILES = {"model.onnx": "fastembed", "onnx/model.onnx": "fastembed", "model.safetensors": "model2vec"}
+
+
+# The environment variable that names the embedder of `embed="auto"`.
+CONFIGURED = "HOLDFAST_EMBED"
 
 
 class Embedded(Answer):
@@ -128,6 +136,45 @@ def embedder(embed: Embed) -> Embedder:
     function = cast("Callable[[list[str]], object]", embed)
     model = _model(name_of(embed), function, is_async=is_async(embed))
     return Embedder(model.name, model, model)
+
+
+def configured() -> str | None:
+    """Return the name of the embedder that `HOLDFAST_EMBED` configures; None where it is unset or blank.
+
+    It holds the folder of a model, which is told by its files, or a name as `embedder` takes them. Of
+    model2vec and fastembed that must be a folder as well: a variable downloads nothing.
+
+    Raises:
+        InvalidInput: it is no name, or there is no such folder, or no model in it.
+
+    """
+    value = os.environ.get(CONFIGURED, "").strip()
+    if not value:
+        return None
+    provider, colon, rest = check_name(value, f"${CONFIGURED}").partition(":")
+    is_local = provider in _LOCAL and bool(rest.strip())
+    folder = _folder(rest if is_local else value)
+    if folder is None and colon and not is_local:
+        return value
+    if folder is not None and not is_local:
+        provider = next((name for file, name in _FILES.items() if (folder / file).is_file()), "")
+    if folder is None or not provider:
+        lacks = "has no model" if folder else "is no folder"
+        raise InvalidInput(
+            f"${CONFIGURED} is {shown(redacted(value))}, which {lacks}.",
+            "Set it to the folder of a model, as docs/meaning.md says, or unset it to search by words alone.",
+        )
+    return f"{provider}:{folder}"
+
+
+def _folder(path: str) -> Path | None:
+    """Return the absolute path of a folder, so that all processes name it alike; None where none is."""
+    try:
+        folder = Path(path).expanduser().absolute()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError):
+        # A part of the path is too long, may not be read, or names an unknown user.
+        return None
 
 
 def _no_embedder(what: str) -> InvalidInput:

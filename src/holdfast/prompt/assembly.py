@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from holdfast.types import ChatStats, Hit, Message, Scope, Summary, Window
 
 
+# Hits beside those wanted, for questions that give way.
+_GIVE_WAY = 3
+
+
 class PromptMaker(Handle):
     """A maker of prompts: a chat, or a run of it."""
 
@@ -297,22 +301,21 @@ class ChatReader:
         from holdfast.text.analyze import hash_same
         from holdfast.text.prose import split
 
+        limit = hit_limit(options.limit, room)
         wanted = check(
             sources=("message", "record"),
-            limit=hit_limit(options.limit, room),
+            limit=limit + _GIVE_WAY if limit else 0,
             valid_at=from_micros(snapshot.at),
             as_of=snapshot.moments(self.scope),
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
         # What is shown is in the order of time, and what is newest is in the window.
-        wanted, now = replace(wanted, later=None, echo=hash_same(*split("user", query))), self.clock()
+        echo, now = hash_same(*split("user", query)), self.clock()
+        wanted = replace(wanted, later=None, echo=echo, answers=True)
         hits = read.find(parse(query, now), wanted)
         read.release()
-        left = [
-            in_zone(hit, now.tzinfo)
-            for hit in hits
-            if hit.kind not in shown_whole and hit.id not in shown_already
-        ]
+        left = [hit for hit in hits if hit.kind not in shown_whole and hit.id not in shown_already]
+        left = [in_zone(hit, now.tzinfo) for hit in left[:limit]]
         return display.mask(left) if is_masked(options.secrets) else left
 
     def _stats(self) -> ChatStats:

@@ -337,12 +337,13 @@ def _open_turn(messages: Sequence[Message]) -> int:
 def _newest_turn(near: Sequence[Message], whole: Sequence[Message]) -> int:
     """Count the tokens of the newest turn that are always shown: all, or once it is answered both its ends.
 
-    What is shown of its request is what a window `near` shows, and of the rest what the `whole` room holds.
+    What is shown of those is what a window `near` shows, and of a turn that goes on what the `whole` room
+    holds.
     """
     if _goes_on(whole):
         return _open_turn(whole)
     request = next((message.tokens for message in reversed(near) if message.role == "user"), 0)
-    return request + sum([message.tokens for message in whole[-1:]])
+    return request + sum([message.tokens for message in near[-1:]])
 
 
 def _goes_on(messages: Sequence[Message]) -> bool:

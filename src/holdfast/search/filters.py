@@ -45,7 +45,7 @@ class Filters:
     all of them, or nowhere. `echo` is `hash_same` of a text that no hit may say, 0 for none. `as_of` maps the
     name of a space to the version and the message as of which it is read; other spaces are read as of now.
     `candidates` bounds the number of records that are read to find `limit` of them. With `trust`, records are
-    those in quarantine.
+    those in quarantine. With `answers`, a message that ends with a question is followed by its answer.
     """
 
     sources: frozenset[str] = frozenset(("message", "record"))
@@ -66,6 +66,7 @@ class Filters:
     later: Later | None = "chat"
     where: Where | None = None
     echo: int = 0
+    answers: bool = False
     as_of: Mapping[str, AsOf] = field(default_factory=dict)
 
     def is_outside(self, chat: str) -> bool:

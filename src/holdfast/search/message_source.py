@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from holdfast.store import log, segments, sessions
 from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
 from holdfast.text.dates import spans
+from holdfast.text.sentences import asks_only, is_question
 from holdfast.types import MAX_COUNT, Hit, Message, Why
 from holdfast.types.messages import flags_like
 from holdfast.types.references import read_reference
@@ -114,6 +115,34 @@ class MessageRanking:
             for ranked, reason in zip(chosen, why, strict=True)
             if (key := (ranked.place, ranked.rank.doc)) in stored
         }
+
+    def answers(self, hits: Mapping[RankedMessage, Hit]) -> dict[RankedMessage, Hit]:
+        """Return the messages that follow those hits that end with a question.
+
+        They are of somebody else, in the same chat, and said before a pause. Each has the score of its
+        question, and the words by which that was found.
+        """
+        answers: dict[RankedMessage, Hit] = {}
+        for place, view in enumerate(self._views):
+            columns, roles = view.columns, [role for role, _ in view.columns.actors]
+            asked: dict[int, RankedMessage] = {}
+            for ranked, hit in hits.items():
+                if ranked.place == place and is_question(hit.text):
+                    doc = int(columns.next[ranked.rank.doc])
+                    role = roles[columns.actor[doc]] if doc else "tool"
+                    is_other = columns.actor[doc] != columns.actor[ranked.rank.doc] and role != "tool"
+                    # What people tell each other may well end with a question that is a courtesy.
+                    if is_other and ("assistant" in (role, hit.role) or asks_only(hit.text)):
+                        asked[doc] = ranked
+            docs = np.array(sorted(asked), np.int64)
+            masks = [mask for _, mask in _masks(view, docs, self._filters)] if asked else []
+            docs = docs[np.logical_and.reduce(masks)] if masks else docs
+            for doc, chat, message in log.by_docs(view.database, view.space, docs.tolist()):
+                if message.content.strip():
+                    question = hits[asked[doc]]
+                    why = Why({"answers": 1.0}, question.why.words)
+                    answers[asked[doc]] = message_hit(question.score, why, chat, message)
+        return answers
 
 
 def _copies(

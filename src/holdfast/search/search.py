@@ -29,6 +29,7 @@ from holdfast.search.summary_source import SUMMARIES
 from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
 from holdfast.text.analyze import hash_term, normal
+from holdfast.text.sentences import asks_only
 from holdfast.types import Hit, Hits, Record, Scope
 from holdfast.types.messages import changed
 
@@ -362,8 +363,17 @@ class SearchReader:
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)])
-        hits = ((ranked if isinstance(ranked, Hit) else read.get(ranked), place) for ranked, place in chosen)
-        return [nearness.labelled(hit, self.scope, spaces, place) for hit, place in hits if hit is not None]
+        answers = ranking.answers(read) if filters.answers else {}
+        hits: dict[object, Hit] = {}
+        give_way: dict[object, Hit] = {}
+        for ranked, place in chosen:
+            hit = ranked if isinstance(ranked, Hit) else read.get(ranked)
+            answer = None if isinstance(ranked, Hit) else answers.get(ranked)
+            is_bare = hit and filters.answers and hit.source == "message" and asks_only(hit.text)
+            for message in filter(None, (answer, hit) if is_bare else (hit, answer)):
+                label = nearness.labelled(message, self.scope, spaces, place)
+                (give_way if is_bare and not answer else hits).setdefault(key_of(label), label)
+        return list((hits | give_way).values())[: filters.limit]
 
     @property
     def spaces(self) -> tuple[str, ...]:

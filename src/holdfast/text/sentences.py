@@ -22,6 +22,8 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[;,:]\s+|[；，、]\s*|\s[-–—]+\s|\s")
+# The end of what is no question, at a glance.
+_TOLD = re.compile(r"(?:!|[^\W\d_]{5}\.)\s|[。！]")
 _QUOTED = re.compile(r"`[^`]*`")
 _CALL = re.compile(r"calls [\w.:/-]{1,80}\(.*\)")
 _FILLER = re.compile(
@@ -134,6 +136,11 @@ def _pieces(sentence: str) -> Iterator[str]:
 def is_question(sentence: str) -> bool:
     """Return whether a sentence ends with a question mark, whatever quotes or brackets close it."""
     return sentence.rstrip(_CLOSING).endswith(_ASKS)
+
+
+def asks_only(text: str) -> bool:
+    """Return whether a text is nothing but questions."""
+    return is_question(text) and not _TOLD.search(text) and all(map(is_question, sentences(text)))
 
 
 def without_filler(sentence: str) -> str:

@@ -14,6 +14,7 @@ from holdfast.errors import Denied, InvalidInput
 from holdfast.store.pads import TEMPORARY
 from holdfast.tools import results
 from holdfast.tools.json_schema import quoted_argument
+from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.paging import PageStart
 from holdfast.tools.permissions import call, takes, write_text
 from holdfast.tools.read_actions import Cursor, Id, Limit, ReadActions, check_limit, quoted, unknown_id
@@ -293,10 +294,11 @@ class Actions(ReadActions):
         return results.ScratchpadPage(entries=items, cursor=on, note="" if entries else "No matches found.")
 
     def status(self) -> results.Status:
-        """Return the name of the memory, the actions it can do, and the size of the session."""
-        stats = self._chat.stats() if self._session else ChatStats()
+        """Return the name of the memory, how it recalls, its actions, and the size of the session."""
+        stats, own = self._chat.stats() if self._session else ChatStats(), internals_of(self._provider)
         return results.Status(
             memory=self._provider.name,
+            recall="" if own is None else f"by words {'and meaning' if own.embedder else 'alone'}",
             can=tuple(action.name for action in self.available() if action.name != "status"),
             session=self._session,
             messages=stats.messages,

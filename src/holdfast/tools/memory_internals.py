@@ -29,6 +29,7 @@ class MemoryInternals(Protocol):
     count_tokens: CountTokens
     events: Any
     prompts: Any
+    embedder: Any
     clock: Callable[[], datetime]
 
     def database_of(self, scope: Scope) -> Database:

@@ -151,10 +151,11 @@ class SessionPage(ResultPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The memory of a session, the actions it can do, and the size of the session."""
+    """The memory of a session, how it recalls, the actions it can do, and the size of the session."""
 
     note: str = ""
     memory: str
+    recall: str = ""
     can: tuple[str, ...]
     session: str = ""
     messages: int = 0

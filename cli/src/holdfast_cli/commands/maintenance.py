@@ -1,12 +1,13 @@
 """The commands that count, check and copy: stats, verify, backup, salvage."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
 from holdfast_cli.commands.lookup import the_chat
-from holdfast_cli.commands.options import Options, Output
+from holdfast_cli.commands.options import EMBED, Options, Output
 from holdfast_cli.commands.render.screen import Screen, count, plain, size, tally, when
 from holdfast_cli.commands.render.wording import in_options
 
@@ -29,13 +30,19 @@ def stats(options: Options, *, chat: str | None = None) -> None:
     on_disk = _size_on_disk(options.location)
     totals = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
     period = {"oldest": plain(oldest), "newest": plain(newest)}
-    screen = options.answer({**totals, **period, "database": options.shown_location, "bytes": on_disk})
+    embedder = os.environ.get(EMBED, "").strip() or None
+    place = {"database": options.shown_location, "bytes": on_disk}
+    screen = options.answer({**totals, **period, **place, "embedder": embedder})
     screen.facts(
         ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
         ("messages", f"{messages:,}"),
         ("tokens", f"{tokens:,}"),
         ("from", f"{when(oldest)} to {when(newest)}"),
         ("database", options.shown_location + (f", {size(on_disk)}" if on_disk is not None else "")),
+        (
+            "recall",
+            f"by words and meaning, {embedder}" if embedder else f"by words alone: ${EMBED} is not set",
+        ),
     )
     if not infos and (others := options.others()):
         screen.say(f"→ {others}")

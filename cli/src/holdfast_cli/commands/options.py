@@ -22,7 +22,7 @@ from holdfast_cli.hooks.project import PROJECT, project_of
 
 USER = "HOLDFAST_USER"
 _PARTS = ("tenant", "user", "agent", "project", "team")
-EMBED = "HOLDFAST_EMBED"  # the name of an embedder
+EMBED = "HOLDFAST_EMBED"  # the name of an embedder, which `Memory(embed="auto")` reads
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 T = TypeVar("T")
 _MAX_NAMES = 5  # users that a sentence names
@@ -140,7 +140,7 @@ class Options(Output):
             admin=admin,
             kinds=kinds,
             key=location.checksum_key(),
-            embed=(embed and os.environ.get(EMBED)) or None,
+            embed="auto" if embed else None,
         )
         if admin and sys.stderr is not None and sys.stderr.isatty():
             # Of all spaces that are read.
