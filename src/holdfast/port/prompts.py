@@ -17,11 +17,19 @@ if TYPE_CHECKING:
     from holdfast.records.options import RecallOptions
     from holdfast.runtime import Runtime
     from holdfast.search.query import has_words, is_searchable
+    from holdfast.text.requests import asks, statements
     from holdfast.types import Hit, Message, Record, Summary
 
 # Not all who need a part of a prompt analyse words.
 __getattr__ = importer(
-    "holdfast.port.prompts", {"has_words": "search.query", "is_searchable": "search.query"}, "holdfast"
+    "holdfast.port.prompts",
+    {
+        "asks": "text.requests",
+        "has_words": "search.query",
+        "is_searchable": "search.query",
+        "statements": "text.requests",
+    },
+    "holdfast",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import compress
 from operator import not_
 from typing import NamedTuple
@@ -67,11 +68,9 @@ def split_request(text: str) -> Request:
         return Request()
     said, pasted = _apart(text)
     every = sentences(said)
-    asks = list(map(_asks, every))
-    if not any(asks):
-        asks = [_ASKS.match(without_filler(sentence)) is not None for sentence in every]
-    requests = [_without_lead(sentence) for sentence in compress(every, asks)]
-    others = list(compress(every, map(not_, asks)))
+    asking = _asking(every)
+    requests = [_without_lead(sentence) for sentence in compress(every, asking)]
+    others = list(compress(every, map(not_, asking)))
     if pasted and not requests:
         requests, others = every, []
     if not requests or (not pasted and requests == every):
@@ -79,6 +78,27 @@ def split_request(text: str) -> Request:
     asked = " ".join(requests)
     said = "\n".join((said, pasted[0], pasted[-1])) if pasted and points_back(asked) else said
     return Request(asked, " ".join(others), said)
+
+
+def statements(text: str) -> list[str]:
+    """Return the sentences that a person wrote in a text and that ask nothing; a paste has none.
+
+    >>> statements("Why is the test flaky? It fails on Mondays.")
+    ['It fails on Mondays.']
+    """
+    every = sentences(_apart(text)[0])
+    return list(compress(every, map(not_, _asking(every))))
+
+
+def asks(text: str) -> bool:
+    """Return whether a sentence of what a person wrote in a text asks."""
+    return any(_asking(sentences(_apart(text)[0])))
+
+
+def _asking(every: Sequence[str]) -> list[bool]:
+    """Return which sentences ask: where none has a question mark or the like, those that begin as questions."""
+    asking = list(map(_asks, every))
+    return asking if any(asking) else [_ASKS.match(without_filler(said)) is not None for said in every]
 
 
 def _apart(text: str) -> tuple[str, list[str]]:
