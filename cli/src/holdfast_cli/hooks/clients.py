@@ -147,7 +147,7 @@ _CLAUDE_CODE = Client(
     title="Claude Code",
     hooks=(
         NativeHook("session-start", "SessionStart", 10),
-        NativeHook("prompt", "UserPromptSubmit", 5),
+        NativeHook("prompt", "UserPromptSubmit", 10),
         NativeHook("stop", "Stop", 120, (("async", True),)),
         NativeHook("stop", "SubagentStop", 120, (("async", True),)),
         NativeHook("before-compaction", "PreCompact", 10),
@@ -167,7 +167,7 @@ _CODEX = Client(
     title="Codex",
     hooks=(
         NativeHook("session-start", "SessionStart", 10),
-        NativeHook("prompt", "UserPromptSubmit", 5),
+        NativeHook("prompt", "UserPromptSubmit", 10),
         NativeHook("stop", "Stop", 30),
         NativeHook("stop", "SubagentStop", 30),
         NativeHook("before-compaction", "PreCompact", 10),
@@ -183,7 +183,7 @@ _CURSOR = _Cursor(
     title="Cursor",
     hooks=(
         NativeHook("session-start", "sessionStart", 10),
-        NativeHook("prompt", "beforeSubmitPrompt", 5),
+        NativeHook("prompt", "beforeSubmitPrompt", 10),
         NativeHook("stop", "stop", 30),
         NativeHook("stop", "subagentStop", 30),
         NativeHook("before-compaction", "preCompact", 10),
@@ -202,7 +202,7 @@ _GEMINI = Client(
     title="Gemini CLI",
     hooks=(
         NativeHook("session-start", "SessionStart", 10_000, (("name", "holdfast-session-start"),)),
-        NativeHook("prompt", "BeforeAgent", 5_000, (("name", "holdfast-prompt"),)),
+        NativeHook("prompt", "BeforeAgent", 10_000, (("name", "holdfast-prompt"),)),
         NativeHook("stop", "AfterAgent", 30_000, (("name", "holdfast-stop"),)),
         NativeHook("before-compaction", "PreCompress", 10_000, (("name", "holdfast-before-compaction"),)),
         NativeHook("session-end", "SessionEnd", 5_000, (("name", "holdfast-session-end"),)),

@@ -106,10 +106,18 @@ def _answer(memory: Memory, hit: Hit) -> Message | None:
     for message in turn:
         if message.actor == hit.actor:
             return answer
-        if message.role != "tool" and not asks_for_nothing(message.content):
-            answer = mask(message) if prompts.statements(message.content) else answer
+        if message.role != "tool" and _may_answer(message, hit):
+            answer = mask(message)
     # What is still going on has no answer yet.
     return answer if len(turn) < _TURN else None
+
+
+def _may_answer(message: Message, question: Hit) -> bool:
+    """Return whether a message tells something; one of a person, who may change the subject, in words of it."""
+    if asks_for_nothing(message.content) or not prompts.statements(message.content):
+        return False
+    words = [word for word in question.text.split() if not asks_for_nothing(word)]
+    return message.role == "assistant" or bool(find(message.content, words))
 
 
 def _names(hit: Hit, scope: Scope) -> list[str]:
