@@ -96,7 +96,7 @@ def asks(text: str) -> bool:
 
 
 def _asking(every: Sequence[str]) -> list[bool]:
-    """Return which sentences ask: where none has a question mark or the like, those that begin as questions."""
+    """Return which sentences ask; where none has a question mark or the like, which begin as questions do."""
     asking = list(map(_asks, every))
     return asking if any(asking) else [_ASKS.match(without_filler(said)) is not None for said in every]
 

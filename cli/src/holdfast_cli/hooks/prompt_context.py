@@ -74,9 +74,18 @@ def _telling(memory: Memory, hits: list[Hit]) -> Iterator[Hit]:
         if tells:
             yield hit
         if asks and (answer := _answer(memory, hit)):
-            at = answer.at.astimezone(hit.at.tzinfo) if answer.at else hit.at
-            own = {"id": answer.id, "seq": answer.seq, "role": answer.role, "name": answer.name, "at": at}
-            yield replace(hit, text=answer.content, times=1, last=None, flags=answer.flags, **own)
+            yield replace(
+                hit,
+                text=answer.content,
+                id=answer.id,
+                seq=answer.seq,
+                role=answer.role,
+                name=answer.name,
+                at=answer.at.astimezone(hit.at.tzinfo) if answer.at else hit.at,
+                flags=answer.flags,
+                times=1,
+                last=None,
+            )
 
 
 def _tells_and_asks(hit: Hit) -> tuple[bool, bool]:
@@ -113,7 +122,7 @@ def _answer(memory: Memory, hit: Hit) -> Message | None:
 
 
 def _may_answer(message: Message, question: Hit) -> bool:
-    """Return whether a message tells something; one of a person, who may change the subject, in words of it."""
+    """Return whether a message tells something; that of a person, who may change the subject, on the same."""
     if asks_for_nothing(message.content) or not prompts.statements(message.content):
         return False
     words = [word for word in question.text.split() if not asks_for_nothing(word)]
