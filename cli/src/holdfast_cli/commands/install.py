@@ -9,9 +9,6 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from typer import BadParameter, Context
-from typer.core import TyperCommand
-
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.types import Scope
 from holdfast_cli.commands.options import Options, ask, confirm
@@ -46,22 +43,6 @@ class InstallOptions(Options):
     no_options = Options.no_options | {"project", "team", "reads"}
 
 
-class InstallCommand(TyperCommand):
-    """A command that explains a bare `--user`, which means the user's configuration in other programs."""
-
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
-        """Parse the words of the command line.
-
-        Raises:
-            BadParameter: `--user` names nobody.
-
-        """
-        if args[-1:] == ["--user"]:
-            what = "it needs a name, whose memory it is; leave it out: without --project the user's "
-            raise BadParameter(f"{what}configuration is changed.", ctx=ctx, param_hint="--user")
-        return super().parse_args(ctx, args)
-
-
 @dataclass(frozen=True, slots=True)
 class _Change:
     """A change of a file: its text before, None if there is no such file, and after, None if it goes."""
@@ -82,7 +63,6 @@ def install(
     client: str,
     in_project: bool = False,
     read_only: bool = False,
-    rules: bool = False,
     only_print: bool = False,
     diff: bool = False,
     yes: bool = False,
@@ -100,7 +80,7 @@ def install(
     if client in ONLY_SERVER and not has_server:
         raise MissingExtra.of("mcp")
     setup = _setup(options, client, in_project=in_project, read_only=read_only, server=has_server)
-    parts = installed(client, setup, rules=rules)
+    parts = installed(client, setup)
     if only_print:
         _print(options, parts)
         return
@@ -125,7 +105,7 @@ def uninstall(
     The memory itself stays. For example: holdfast uninstall claude-code
     """
     setup = Setup(project=project_root(Path.cwd()) if in_project else None)
-    parts = installed(client, setup, rules=client == "cursor" and in_project)
+    parts = installed(client, setup)
     changes = [_change(path, group, added=False) for path, group in _by_file(parts)]
     existing = [change for change in changes if change.before is not None]
     _write(options, existing, diff=diff, yes=yes, private=False, added=False)

@@ -278,7 +278,6 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "client": Argument(parser=one_of(_CLIENTS), metavar="CLIENT", help=f"{', '.join(_CLIENTS)}."),
     "in_project": Option("--project", help="For this project only, not for all projects of this user."),
     "install.read_only": Option(help="The tools can only read; hooks still store what is said."),
-    "rules": Option(help="Cursor: a rule for versions that drop the context of hooks."),
     "install.diff": Option(help="Show the difference in each file before anything is written."),
     "uninstall.diff": Option(help="Show the difference in each file before anything is written."),
     "only_print": Option("--print", help="Print what to add, and write nothing."),

@@ -245,9 +245,7 @@ def _payload() -> dict[str, object]:
         raise ValueError(f"stdin has more than {_MOST >> 20} MiB.")
     try:
         payload = json.loads(b"".join(parts))
-    except RecursionError:
-        raise ValueError("The JSON on stdin is nested too deeply.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("stdin is no JSON.") from None
     if not isinstance(payload, dict):
         raise ValueError("The JSON on stdin is no object.")  # noqa: TRY004 - one error for all that is no JSON object
