@@ -8,7 +8,7 @@ NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
     "errors types settings kinds events contract": 1_903,
-    "text": 2_270,
+    "text": 2_279,
     "safety": 1_816,
     "messages": 860,
     "store": 5_170,
@@ -16,14 +16,14 @@ BUDGETS = {
     "search": 3_426,
     "dedup": 1_353,
     "records": 1_743,
-    "prompt": 1_695,
+    "prompt": 1_696,
     "compaction": 1_860,
     "learning": 3_832,
     "tools": 2_591,
     "front": 1_842,
-    "port integrations providers testing": 8_065,
-    "commands": 4_023,
-    "hooks": 2_974,
+    "port integrations providers testing": 8_066,
+    "commands": 4_050,
+    "hooks": 3_068,
     "formats demo": 4_745,
     "benchmarks scripts": 7_669,
 }

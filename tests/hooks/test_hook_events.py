@@ -19,7 +19,7 @@ from holdfast import Memory
 from holdfast.store import imports
 from holdfast_cli.hooks.clients import NAMES, client_of
 from holdfast_cli.hooks.hook_call import EVENTS
-from holdfast_cli.hooks.time_limit import LIMITS, TimeLimit
+from holdfast_cli.hooks.hook_limit import LIMITS, HookLimit
 from tables import each
 from transcripts import claude
 
@@ -428,7 +428,7 @@ class Work(threading.Event):
 def test_time_in_which_others_compute_does_not_count(share: float, needed: float, over: str) -> None:
     work = Work(share, needed)
     computing, elapsed = LIMITS["prompt"]
-    limit = TimeLimit(computing, elapsed, 0.0, 1.0, lambda: work.passed, lambda: work.computed)
+    limit = HookLimit(computing, elapsed, 0.0, 1.0, lambda: work.passed, lambda: work.computed)
     assert limit.wait(work) == over
 
 

@@ -55,6 +55,13 @@ class Request(NamedTuple):
     said: str = ""
 
 
+class Parts(NamedTuple):
+    """Whether a text asks, and what it tells."""
+
+    asks: bool
+    told: str
+
+
 def split_request(text: str) -> Request:
     """Return the sentences of a prompt that ask, and all others.
 
@@ -80,19 +87,15 @@ def split_request(text: str) -> Request:
     return Request(asked, " ".join(others), said)
 
 
-def statements(text: str) -> list[str]:
-    """Return the sentences that a person wrote in a text and that ask nothing; a paste has none.
+def parts_of(text: str) -> Parts:
+    """Return whether what a person wrote in a text asks, and the sentences of it that do not.
 
-    >>> statements("Why is the test flaky? It fails on Mondays.")
-    ['It fails on Mondays.']
+    >>> parts_of("Why is the test flaky? It fails on Mondays.")
+    Parts(asks=True, told='It fails on Mondays.')
     """
     every = sentences(_apart(text)[0])
-    return list(compress(every, map(not_, _asking(every))))
-
-
-def asks(text: str) -> bool:
-    """Return whether a sentence of what a person wrote in a text asks."""
-    return any(_asking(sentences(_apart(text)[0])))
+    asking = _asking(every)
+    return Parts(any(asking), " ".join(compress(every, map(not_, asking))))
 
 
 def _asking(every: Sequence[str]) -> list[bool]:

@@ -15,10 +15,10 @@ from holdfast.port.safekeeping import NEWEST, SAVE, FileState, check_number
 from holdfast.port.safety import mask
 from holdfast_cli.hooks.clients import NAMES, client_of
 from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.hook_limit import LIMITS
 from holdfast_cli.hooks.installations import Installation
 from holdfast_cli.hooks.journal import HookRun
 from holdfast_cli.hooks.pause import Pauses
-from holdfast_cli.hooks.time_limit import LIMITS
 from holdfast_cli.hooks.transcript_proof import Delivery
 
 _DAYS = 7  # that are looked at

@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from holdfast_cli.hooks import journal
 from holdfast_cli.hooks.clients import Client, client_of
 from holdfast_cli.hooks.hook_call import EVENTS, Event, HookCall, HookOptions
+from holdfast_cli.hooks.hook_limit import DETACHED, HookLimit
 from holdfast_cli.hooks.journal import HookRun
-from holdfast_cli.hooks.time_limit import DETACHED, TimeLimit
 
 if TYPE_CHECKING:
     from holdfast_cli.hooks.events import HookEvents
 
 # What has no answer is all done detached: a machine that is busy must not cost what is imported then.
 _UNANSWERED = ("stop", "session-end")
-_OLDEST = 60  # seconds that a process may take until it runs the first line of this
 _MOST = 16 << 20  # bytes of stdin
 _USAGE = (
     "Usage: holdfast hook EVENT --client NAME [--db PATH|URL] [--tenant NAME] [--user NAME] [--wait]\n"
@@ -44,7 +43,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if not arguments or "--help" in arguments or "-h" in arguments:
         sys.stderr.write(_USAGE)
         os._exit(0)
-    began = time.time() - _age()
+    # What others computed while this process was loaded is left out.
+    began = time.time() - time.process_time()
     answer = _Answer(_options(arguments), began)
     try:
         answer.run()
@@ -52,18 +52,6 @@ def main(arguments: Sequence[str]) -> NoReturn:
     except BaseException as error:  # noqa: BLE001
         answer.fail(error)
     os._exit(0)
-
-
-def _age() -> float:
-    """Return the seconds since this process was started; at least its computing time."""
-    try:
-        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - pathlib is loaded by then, yet slower
-            start = int(file.read().rpartition(b")")[2].split()[19])
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - start / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError, AttributeError):
-        age = 0.0
-    # In some sandboxes every process was started with the machine: nothing would ever be answered.
-    return age if 0 < age < _OLDEST else time.process_time()
 
 
 def _options(arguments: Sequence[str]) -> HookOptions:
@@ -103,7 +91,7 @@ class _Answer:
         if self._options.event not in EVENTS:
             raise ValueError(f"There is no event {self._options.event!r}.")
         self._client = client_of(self._options.client)
-        limit = TimeLimit.of(self._event, self._began)
+        limit = HookLimit.of(self._event, self._began)
         self._watch(limit)
         call = self._client.parse(self._event, _payload())
         self._run = replace(self._run, session=call.session)
@@ -117,7 +105,7 @@ class _Answer:
 
             self._go_on(HookEvents(call, self._options, limit))
 
-    def _answer(self, call: HookCall, limit: TimeLimit) -> None:
+    def _answer(self, call: HookCall, limit: HookLimit) -> None:
         from holdfast_cli.hooks.events import HookEvents
 
         if self._event in ("session-start", "prompt"):
@@ -146,14 +134,14 @@ class _Answer:
         if error or self._event in _UNANSWERED:
             self._log(replace(self._run, project=events.project, note=note, error=error))
 
-    def _watch(self, limit: TimeLimit) -> None:
+    def _watch(self, limit: HookLimit) -> None:
         """End the process when the time is over, wherever it is stuck: at a lock, or at a slow disk."""
         self._in_time = threading.Event()
         self._watcher = threading.Thread(target=self._wait, args=(limit, self._in_time))
         self._watcher.daemon = True
         self._watcher.start()
 
-    def _wait(self, limit: TimeLimit, in_time: threading.Event) -> None:
+    def _wait(self, limit: HookLimit, in_time: threading.Event) -> None:
         if over := limit.wait(in_time):
             last = threading.Thread(target=self._send_error, args=(f"It took more than {over}.",))
             last.daemon = True
@@ -182,7 +170,7 @@ class _Answer:
             self._began = time.time()
         # What goes wrong from here on is for the journal only.
         self._once, self._client = threading.Lock(), None
-        self._watch(TimeLimit(inf, DETACHED, self._began, inf))
+        self._watch(HookLimit(inf, DETACHED, self._began, inf))
         return True
 
     def fail(self, error: BaseException) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.types import Role
     from holdfast_cli.formats.import_items import ImportedMessage
     from holdfast_cli.hooks.hook_call import HookCall, HookOptions
-    from holdfast_cli.hooks.time_limit import TimeLimit
+    from holdfast_cli.hooks.hook_limit import HookLimit
 
 # How long a hook waits for a database that another process writes: what is behind it waits for the hook.
 _BUSY = 0.1
@@ -61,7 +61,7 @@ class Outcome:
 class HookEvents:
     """The events of one session. `limit` is the time until the client is to have its answer."""
 
-    def __init__(self, call: HookCall, options: HookOptions, limit: TimeLimit) -> None:
+    def __init__(self, call: HookCall, options: HookOptions, limit: HookLimit) -> None:
         self._call, self._options, self._limit = call, options, limit
         self._state = SessionState.of(call.client, call.session)
         if not self._state.project:

@@ -43,10 +43,10 @@ def prompt_context(memory: Memory, prompt: str, session: str, before: Container[
     What the start of a session shows whole is left out as well.
     """
     query = prompt if len(prompt) <= _QUERY else f"{prompt[: _QUERY - 500]}\n{prompt[-500:]}"
-    if not prompts.has_words(query):
+    if not prompts.is_searchable(query):
         return HookContext()
     sources: tuple[Source, ...] = ("message", "record")
-    bar = LIKELY if prompts.asks(query) else SURE
+    bar = LIKELY if prompts.parts_of(query).asks else SURE
     # What the session has itself would take the place of what it has not.
     hits = memory.recall(query, limit=_LOOKED_AT, sources=sources, outside=session, min_score=bar)
     chosen: list[Hit] = []
@@ -92,17 +92,16 @@ def _tells_and_asks(hit: Hit) -> tuple[bool, bool]:
     """Return whether what matched in a hit tells something, and whether an answer belongs to it."""
     if hit.source == "record" or hit.role == "tool":
         return hit.source == "record", False
-    if len(hit.text) > _QUESTION or not prompts.asks(hit.text):
+    if len(hit.text) > _QUESTION or not (parts := prompts.parts_of(hit.text)).asks:
         return True, False
-    told = prompts.statements(hit.text)
     if hit.role == "assistant":
         # It may ask at the end of a report.
-        return bool(told), not told
+        return bool(parts.told), not parts.told
     own, every = (
         {text[start:end].casefold() for start, end in find(text, hit.why.words)}
-        for text in (" ".join(told), hit.text)
+        for text in (parts.told, hit.text)
     )
-    return bool(told) and 2 * len(own) >= len(every), True
+    return bool(parts.told) and 2 * len(own) >= len(every), True
 
 
 def _answer(memory: Memory, hit: Hit) -> Message | None:
@@ -123,7 +122,7 @@ def _answer(memory: Memory, hit: Hit) -> Message | None:
 
 def _may_answer(message: Message, question: Hit) -> bool:
     """Return whether a message tells something; that of a person, who may change the subject, on the same."""
-    if asks_for_nothing(message.content) or not prompts.statements(message.content):
+    if asks_for_nothing(message.content) or not prompts.parts_of(message.content).told:
         return False
     words = [word for word in question.text.split() if not asks_for_nothing(word)]
     return message.role == "assistant" or bool(find(message.content, words))

@@ -1,4 +1,4 @@
-"""`TimeLimit`: the time after which an event gives up, in computing and in all."""
+"""`HookLimit`: the time after which an event gives up, in computing and in all."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ _STILL, _LEAST = 1.0, 0.003
 
 
 @dataclass(frozen=True, slots=True)
-class TimeLimit:
+class HookLimit:
     """Seconds of computing, seconds in all since a process began, and seconds in which it does not go on.
 
     The clocks may be others.
@@ -43,7 +43,7 @@ class TimeLimit:
     computing_clock: Callable[[], float] = time.process_time
 
     @classmethod
-    def of(cls, event: str, began: float) -> "TimeLimit":
+    def of(cls, event: str, began: float) -> "HookLimit":
         """Return the limit of an event, or the one that `HOLDFAST_HOOK_MS` sets for all of them.
 
         Raises:
