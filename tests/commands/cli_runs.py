@@ -166,7 +166,8 @@ def at_terminal(*words: str | Path, reply: str | None = None) -> tuple[int, str,
         Its exit code, stdout, and what the terminal shows.
 
     """
-    replies = (reply or "").splitlines()
+    replies = [] if reply is None else reply.split("\n")
+    questions = len(replies)
     terminal, its_end = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "holdfast", *words],
@@ -181,7 +182,7 @@ def at_terminal(*words: str | Path, reply: str | None = None) -> tuple[int, str,
         with suppress(OSError):  # which is how a terminal ends
             while part := os.read(terminal, 10_000):
                 shown += part
-                while replies and shown.count(b"[y/N") + len(replies) > len((reply or "").splitlines()):
+                while replies and shown.count(b"[y/N") + len(replies) > questions:
                     os.write(terminal, f"{replies.pop(0)}\n".encode())
         assert process.stdout is not None
         stdout = process.stdout.read()
