@@ -160,7 +160,14 @@ def lines_until(process: subprocess.Popen[str], *wanted: str) -> list[str]:
 
 
 def at_terminal(*words: str | Path, reply: str | None = None) -> tuple[int, str, str]:
-    """Run a command and answer its question; return its exit code, stdout, and what the terminal shows."""
+    """Run a command and answer its questions, a line of the reply each.
+
+    Returns:
+        Its exit code, stdout, and what the terminal shows.
+
+    """
+    replies = [] if reply is None else reply.split("\n")
+    questions = len(replies)
     terminal, its_end = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "holdfast", *words],
@@ -175,9 +182,8 @@ def at_terminal(*words: str | Path, reply: str | None = None) -> tuple[int, str,
         with suppress(OSError):  # which is how a terminal ends
             while part := os.read(terminal, 10_000):
                 shown += part
-                if reply is not None and b"[y/N]" in shown:
-                    os.write(terminal, f"{reply}\n".encode())
-                    reply = None
+                while replies and shown.count(b"[y/N") + len(replies) > questions:
+                    os.write(terminal, f"{replies.pop(0)}\n".encode())
         assert process.stdout is not None
         stdout = process.stdout.read()
     os.close(terminal)

@@ -30,7 +30,7 @@ def start_forkserver() -> None:
     PROCESSES.set_forkserver_preload(["__main__", __name__, "loaded_hooks"])
     with pytest.MonkeyPatch.context() as patch:
         # All else that it is told of paths comes after it has imported.
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         ensure_running()
 
 

@@ -130,7 +130,7 @@ def test_a_session_whose_texts_stand_in_requests_is_healthy(patient: Patient) ->
     assert found["tokens"] == {"2026-11-24": sum(run.tokens for run in injected())}
     assert found["projects"] == {"github.com/ada/shop": 6}
     prompts = next(one for one in found["timings"] if one["event"] == "prompt")
-    assert (prompts["runs"], prompts["p50"], prompts["p95"], prompts["limit"]) == (2, 81.0, 85.0, 150.0)
+    assert (prompts["runs"], prompts["p50"], prompts["p95"], prompts["limit"]) == (2, 81.0, 85.0, 8000.0)
     # No word of a conversation is printed.
     printed = patient.ask().stdout + patient.ask("--json").stdout
     assert "6 of 6 injected texts reached the model" in printed
@@ -343,13 +343,13 @@ def test_an_error_needs_action_until_the_hook_works_again(patient: Patient) -> N
 
 def test_a_hook_that_is_slow_each_time_needs_action(patient: Patient) -> None:
     patient.whole()
-    slow = HookRun(NOW - 30, "claude-code", "session-start", ms=700)
+    slow = HookRun(NOW - 30, "claude-code", "session-start", ms=8_700)
     patient.ran(slow, slow)
     # Of the first calls, one makes the database.
     assert patient.told() == []
     patient.ran(*[slow] * 9)
     (action,) = patient.told()
-    assert action == "Claude Code, session-start: 95 in 100 answers within 700 ms; the limit is 300."
+    assert action == "Claude Code, session-start: 95 in 100 answers within 8,700 ms; the limit is 8,000."
 
 
 def test_a_lock_is_seen_and_not_waited_for(patient: Patient) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -15,12 +17,14 @@ from hook_runs import FIXTURES, Hooks
 
 from holdfast import Memory
 from holdfast.store import imports
+from holdfast_cli.hooks.clients import NAMES, client_of
 from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.hook_limit import LIMITS, HookLimit
 from tables import each
 from transcripts import claude
 
 ABOUT = "The billing service stores invoices in PostgreSQL 16, because tenants need row level security."
-ASKED = "Which database stores the invoices of the billing service?"
+ASKED = "Why does the billing service store invoices in PostgreSQL?"
 OTHERS = """The parser of the command line takes its options from the fields of a dataclass.
 Pictures are resized by a worker that reads from the queue in Frankfurt.
 The release notes are written by hand before each tag is pushed.
@@ -76,6 +80,36 @@ def test_a_prompt_is_shown_what_earlier_sessions_said_once_a_session(hooks: Hook
     assert shown.splitlines()[-1].startswith("Sources: ")
     assert "PostgreSQL 16" not in hooks.context("prompt", prompt=ASKED)
     assert "PostgreSQL 16" in hooks.context("prompt", "s2", prompt=ASKED)
+
+
+FLAKY = "Why is test_retry flaky?"
+CAUSE = "The fixture shares one clock between workers, so that the backoff is zero at times."
+
+
+def test_a_question_gives_way_to_what_answered_it(hooks: Hooks) -> None:
+    turns = {
+        "answered": [FLAKY, CAUSE, "ok", "Done."],
+        "nobody": ["Why is test_export slow?", "Shall I look at test_export?"],
+        "told": [
+            "What about the colour of the banner? The banner has the colour of the season, as Vera wants it.",
+            "It has.",
+        ],
+    }
+    for name, said in turns.items():
+        write(hooks, name, *said, *TALK)
+        hooks.call("stop", name)
+    shown = hooks.context("prompt", prompt="why was test_retry flaky?")
+    assert CAUSE in shown
+    assert FLAKY not in shown
+    assert "[2026-01-06" in shown
+    assert str(hooks.shop) not in shown, "what is of the own project has no label"
+    assert hooks.context("prompt", prompt="why was test_export slow?") == ""
+    assert "as Vera wants it" in hooks.context("prompt", prompt="Which colour of the season has the banner?")
+    with hooks.memory() as memory:
+        memory.remember("test_retry was flaky because its workers shared a clock.", kind="finding")
+    shown = hooks.context("prompt", "s2", prompt="why was test_retry flaky?")
+    assert "- test_retry was flaky because" in shown
+    assert FLAKY not in shown
 
 
 def test_a_prompt_is_shown_nothing_of_its_own_session_nor_of_another_project(hooks: Hooks) -> None:
@@ -363,6 +397,61 @@ def test_a_database_that_cannot_be_read_is_left_as_it_is(hooks: Hooks, damage: s
         assert answer == "" or "hookSpecificOutput" not in json.loads(answer)
         assert hooks.journal()[-1].error
     assert before == (hooks.db.read_bytes() if hooks.db.is_file() else b"")
+
+
+class Work(threading.Event):
+    """Work that computes for a share of the time that passes while somebody waits for it."""
+
+    passed = computed = 0.0
+
+    def __init__(self, share: float, needed: float) -> None:
+        super().__init__()
+        self.share, self.needed = share, needed
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.passed += (timeout or 0) + 0.001
+        self.computed += ((timeout or 0) + 0.001) * self.share
+        return self.computed >= self.needed
+
+
+@pytest.mark.parametrize(
+    ("share", "needed", "over"),
+    [
+        (1.0, 0.5, ""),
+        (0.2, 0.5, ""),
+        (1.0, 9.9, "1000 ms of computing"),
+        (0.2, 9.9, "1000 ms of computing"),
+        (0.05, 0.5, "8000 ms"),
+        (0.0, 0.5, "1000 ms in which it could not go on"),
+    ],
+)
+def test_time_in_which_others_compute_does_not_count(share: float, needed: float, over: str) -> None:
+    work = Work(share, needed)
+    computing, elapsed = LIMITS["prompt"]
+    limit = HookLimit(computing, elapsed, 0.0, 1.0, lambda: work.passed, lambda: work.computed)
+    assert limit.wait(work) == over
+
+
+def test_each_event_gives_up_before_its_client_does() -> None:
+    for client in map(client_of, NAMES):
+        for hook in client.hooks:
+            timeout = hook.timeout / (1000 if client.name == "gemini" else 1)
+            assert max(LIMITS[hook.event]) < timeout, (client.name, hook.event)
+
+
+@pytest.mark.slow
+def test_a_machine_that_compiles_gets_its_context(hooks: Hooks) -> None:
+    with_earlier_session(hooks)
+    spin = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        prompts = [hooks.payload(f"s{number}", prompt=ASKED) for number in range(1, 4)]
+        answers = [hooks.start("prompt", HOLDFAST_HOOK_MS="").communicate(prompt)[0] for prompt in prompts]
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert [b"PostgreSQL 16" in answer for answer in answers] == [True] * 3
 
 
 def test_an_event_gives_up_when_its_time_is_over(hooks: Hooks) -> None:

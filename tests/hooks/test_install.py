@@ -36,13 +36,6 @@ def server_in(home: Home, name: str) -> dict[str, Any]:
     return dict(json.loads(path.read_text("utf-8"))[section]["holdfast"])
 
 
-def test_a_user_without_a_name_is_explained(home: Home) -> None:
-    """Other tools have a `--user` that stands for the user's configuration."""
-    said = " ".join(home.run("install", "claude-code", "--user", code=2).stderr.replace("│", " ").split())
-    assert "--user: it needs a name, whose memory it is; leave it out: without --project" in said
-    assert "leave it out" not in home.run("install", "claude-code", "--db", code=2).stderr
-
-
 # What is written, and where
 
 
@@ -223,16 +216,7 @@ def test_who_installs_twice_is_told_that_hooks_run_twice(home: Home, name: str) 
     assert "run twice" not in home.run("install", name, "--project").stderr
 
 
-def test_a_rule_is_for_cursor_in_a_project(home: Home) -> None:
-    home.run("install", "cursor", "--project", "--rules", "--yes")
-    rule = home.texts()["shop/.cursor/rules/holdfast.mdc"]
-    assert rule.startswith("---\ndescription: ")
-    assert "alwaysApply: true\n---\n" in rule
-    assert "`recall`" in rule
-    home.run("uninstall", "cursor", "--project", "--yes")
-    assert home.texts() == {}
-    for words in (["cursor", "--rules"], ["codex", "--project", "--rules"]):
-        assert "Only Cursor" in home.run("install", *words, "--yes", code=1).stderr
+def test_a_client_without_projects_is_told_so(home: Home) -> None:
     assert "no configuration of a project" in home.run("install", "vscode", "--project", code=1).stderr
 
 

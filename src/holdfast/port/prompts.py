@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from holdfast.prompt.window import Policy
     from holdfast.records.options import RecallOptions
     from holdfast.runtime import Runtime
-    from holdfast.search.query import has_words, is_searchable
+    from holdfast.search.query import is_searchable
+    from holdfast.text.requests import parts_of
     from holdfast.types import Hit, Message, Record, Summary
 
 # Not all who need a part of a prompt analyse words.
 __getattr__ = importer(
-    "holdfast.port.prompts", {"has_words": "search.query", "is_searchable": "search.query"}, "holdfast"
+    "holdfast.port.prompts", {"is_searchable": "search.query", "parts_of": "text.requests"}, "holdfast"
 )
 
 

@@ -87,7 +87,8 @@ def known_at(
                 omitted += Counter(target_name(kind, row.target) for row in there)
                 omitted -= Counter(target_name(kind, row.target) for row in chosen)
         true = [record for record in current if record.valid(at)]
-        parts.append(_label(true, parts, scope.reference(space), kinds) if scope.is_layered else true)
+        label = "" if space == scope.space else scope.reference(space)
+        parts.append(_label(true, parts, label, kinds) if scope.is_layered else true)
     own, shared = parts[0], list(chain(*parts[1:]))
     blocks = [block for kind in headed for block in _of_kind(kind, own, shared, scope.agent, omitted)]
     text = "\n\n".join((_OPEN, *blocks, _CLOSE)) if blocks else ""
@@ -97,7 +98,7 @@ def known_at(
 def _label(
     here: list[Record], nearer: list[list[Record]], label: str, kinds: Mapping[str, Kind]
 ) -> list[Record]:
-    """Return records with the name of their space, without those that a nearer space has as well.
+    """Return records with the label of their space, without those that a nearer space has as well.
 
     Of a kind with one text for each agent, a nearer space has it if it has any.
     """

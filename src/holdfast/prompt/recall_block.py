@@ -83,8 +83,8 @@ def fit(
     """Return the best hits that fit `room` tokens as one block.
 
     One that does not fit does not hide those after it. Each is written and counted once. `chat` is the space
-    and the id of the chat that it is for; entries are `named` by their spaces where several are read. Times
-    are those of the zone that hits have.
+    and the id of the chat that it is for; where several are read, entries of other spaces are `named` by
+    them. Times are those of the zone that hits have.
     """
     frame = count(f"{_opening(hits[:1])}\n{_CLOSE}")
     if not hits or frame > room:
@@ -134,7 +134,7 @@ class _Writer:
         self._heading_costs: dict[tuple[str, str], int] = {}
         self._kind = cache(escaped_line)
         self._chat = cache(lambda *other: "" if other == chat else f"chat {escaped_line(other[1])}")
-        self._space = cache(lambda space: f"{whose(space)}, " if named else "")
+        self._space = cache(lambda space: f"{whose(space)}, " if named and space != chat[0] else "")
         self._speaker = cache(lambda actor: f"{escaped_line(speaker(actor))}: ")
 
     def take(self, steps: Iterable[_Step], chosen: dict[int, RecallEntry], room: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import compress
 from operator import not_
 from typing import NamedTuple
@@ -54,6 +55,13 @@ class Request(NamedTuple):
     said: str = ""
 
 
+class Parts(NamedTuple):
+    """Whether a text asks, and what it tells."""
+
+    asks: bool
+    told: str
+
+
 def split_request(text: str) -> Request:
     """Return the sentences of a prompt that ask, and all others.
 
@@ -67,11 +75,9 @@ def split_request(text: str) -> Request:
         return Request()
     said, pasted = apart(text)
     every = sentences(said)
-    asks = list(map(_asks, every))
-    if not any(asks):
-        asks = [_ASKS.match(without_filler(sentence)) is not None for sentence in every]
-    requests = [_without_lead(sentence) for sentence in compress(every, asks)]
-    others = list(compress(every, map(not_, asks)))
+    asking = _asking(every)
+    requests = [_without_lead(sentence) for sentence in compress(every, asking)]
+    others = list(compress(every, map(not_, asking)))
     if pasted and not requests:
         requests, others = every, []
     if not requests or (not pasted and requests == every):
@@ -79,6 +85,23 @@ def split_request(text: str) -> Request:
     asked = " ".join(requests)
     said = "\n".join((said, pasted[0], pasted[-1])) if pasted and points_back(asked) else said
     return Request(asked, " ".join(others), said)
+
+
+def parts_of(text: str) -> Parts:
+    """Return whether what a person wrote in a text asks, and the sentences of it that do not.
+
+    >>> parts_of("Why is the test flaky? It fails on Mondays.")
+    Parts(asks=True, told='It fails on Mondays.')
+    """
+    every = sentences(apart(text)[0])
+    asking = _asking(every)
+    return Parts(any(asking), " ".join(compress(every, map(not_, asking))))
+
+
+def _asking(every: Sequence[str]) -> list[bool]:
+    """Return which sentences ask; where none has a question mark or the like, which begin as questions do."""
+    asking = list(map(_asks, every))
+    return asking if any(asking) else [_ASKS.match(without_filler(said)) is not None for said in every]
 
 
 def apart(text: str) -> tuple[str, list[str]]:

@@ -75,8 +75,7 @@ for _panel, _functions in _PANELS.items():
     for _function in _functions:
         _name = _function.__name__.rstrip("_")
         if _function not in _GROUPS:
-            _cls = install.InstallCommand if _function is install.install else None
-            app.command(_name, cls=_cls, rich_help_panel=_panel)(command(_function))
+            app.command(_name, rich_help_panel=_panel)(command(_function))
             continue
         # `holdfast chats` alone lists them, and so does `holdfast grants`.
         _lists = _function in (chats.chats, spaces.grants)

@@ -92,7 +92,6 @@ def _render(screen: Screen, options: Options, report: HealthReport) -> None:
     )
     if report.timings:
         screen.say()
-        limits = [f"{timing.limit:,.0f}" if timing.limit else "–" for timing in report.timings]
         screen.table(
             {
                 "client": [timing.client for timing in report.timings],
@@ -101,7 +100,7 @@ def _render(screen: Screen, options: Options, report: HealthReport) -> None:
                 "failed": [f"{timing.failures:,}" for timing in report.timings],
                 "p50 ms": [f"{timing.p50:,.0f}" for timing in report.timings],
                 "p95 ms": [f"{timing.p95:,.0f}" for timing in report.timings],
-                "limit ms": limits,
+                "limit ms": [f"{timing.limit:,.0f}" for timing in report.timings],
             }
         )
     screen.say()

@@ -5,22 +5,22 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from typer import BadParameter, Context
-from typer.core import TyperCommand
-
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.types import Scope
-from holdfast_cli.commands.options import Options, confirm
-from holdfast_cli.commands.render.screen import Screen
-from holdfast_cli.hooks.clients import NAMES, client_of
-from holdfast_cli.hooks.config_files import read_config, write_config
+from holdfast_cli.commands.options import Options, ask, confirm
+from holdfast_cli.commands.render.screen import Screen, count
+from holdfast_cli.commands.transfer import import_
+from holdfast_cli.hooks.clients import NAMES, Client, client_of
+from holdfast_cli.hooks.config_files import check_writable, read_config, write_config
 from holdfast_cli.hooks.install import (
     ONLY_SERVER,
     Installed,
     Setup,
+    home_folder,
     installed,
     project_root,
     text_with,
@@ -43,22 +43,6 @@ class InstallOptions(Options):
     no_options = Options.no_options | {"project", "team", "reads"}
 
 
-class InstallCommand(TyperCommand):
-    """A command that explains a bare `--user`, which means the user's configuration in other programs."""
-
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
-        """Parse the words of the command line.
-
-        Raises:
-            BadParameter: `--user` names nobody.
-
-        """
-        if args[-1:] == ["--user"]:
-            what = "it needs a name, whose memory it is; leave it out: without --project the user's "
-            raise BadParameter(f"{what}configuration is changed.", ctx=ctx, param_hint="--user")
-        return super().parse_args(ctx, args)
-
-
 @dataclass(frozen=True, slots=True)
 class _Change:
     """A change of a file: its text before, None if there is no such file, and after, None if it goes."""
@@ -79,13 +63,14 @@ def install(
     client: str,
     in_project: bool = False,
     read_only: bool = False,
-    rules: bool = False,
     only_print: bool = False,
+    diff: bool = False,
     yes: bool = False,
 ) -> None:
     """Install the memory into a coding agent: its hooks, and the tools of the MCP server.
 
-    It shows what changes, asks, and keeps a backup. Claude Desktop and VS Code get the tools alone.
+    It lists the files that it writes, asks, and keeps backups; then it offers to import the earlier sessions
+    of the client. Claude Desktop and VS Code get the tools alone.
 
     For example: holdfast install claude-code --user ada
     """
@@ -95,7 +80,7 @@ def install(
     if client in ONLY_SERVER and not has_server:
         raise MissingExtra.of("mcp")
     setup = _setup(options, client, in_project=in_project, read_only=read_only, server=has_server)
-    parts = installed(client, setup, rules=rules)
+    parts = installed(client, setup)
     if only_print:
         _print(options, parts)
         return
@@ -104,22 +89,26 @@ def install(
     except Conflict:
         _print(options, parts)
         raise
-    _write(options, changes, yes=yes, private=setup.has_password, added=True)
+    _write(options, changes, diff=diff, yes=yes, private=setup.has_password, added=True)
     screen = Screen(sys.stderr, quiet=options.json)
     for hint in _hints(client, setup):
         screen.say(f"→ {hint}", hang=2)
+    if client in NAMES and any(change.changes for change in changes) and not options.json:
+        _offer_import(options, client_of(client), screen, yes=yes or in_project)
 
 
-def uninstall(options: InstallOptions, *, client: str, in_project: bool = False, yes: bool = False) -> None:
+def uninstall(
+    options: InstallOptions, *, client: str, in_project: bool = False, diff: bool = False, yes: bool = False
+) -> None:
     """Remove from a client what `holdfast install` added to it, and nothing else.
 
     The memory itself stays. For example: holdfast uninstall claude-code
     """
     setup = Setup(project=project_root(Path.cwd()) if in_project else None)
-    parts = installed(client, setup, rules=client == "cursor" and in_project)
+    parts = installed(client, setup)
     changes = [_change(path, group, added=False) for path, group in _by_file(parts)]
     existing = [change for change in changes if change.before is not None]
-    _write(options, existing, yes=yes, private=False, added=False)
+    _write(options, existing, diff=diff, yes=yes, private=False, added=False)
 
 
 def _setup(options: InstallOptions, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
@@ -169,21 +158,48 @@ def _by_file(parts: Sequence[Installed]) -> list[tuple[Path, list[Installed]]]:
     return list(groups.items())
 
 
-def _write(options: Options, changes: Sequence[_Change], *, yes: bool, private: bool, added: bool) -> None:
+def _write(
+    options: Options, changes: Sequence[_Change], *, diff: bool, yes: bool, private: bool, added: bool
+) -> None:
     screen = Screen(sys.stderr)
     todo = [change for change in changes if change.changes]
     for change in todo:
-        # The password of a database is not shown, be it the new one or the one before.
-        before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
-        screen.diff(before, after, str(change.path), render=_without_passwords)
+        # Before the first of them is written.
+        check_writable(change.path)
+    if diff:
+        _show_difference(screen, todo)
     if todo and not yes:
+        for change in todo:
+            what = "new" if change.before is None else "removed" if change.after is None else "changed"
+            screen.say((f"{what:<9}", "bold"), str(change.path), hang=9)
         names = ", ".join(str(change.path) for change in todo)
-        confirm("Write it?", f"This changes {names}", "Pass --yes or --print." if added else "Pass --yes.")
+        way_out = "Pass --yes or --print." if added else "Pass --yes."
+        show = None if diff else partial(_show_difference, screen, todo)
+        confirm("Write it?", f"This changes {names}", way_out, show)
     backups = {
         change.path: write_config(change.path, change.before, change.after, private=private)
         for change in todo
     }
     _report(options, changes, backups, added=added)
+
+
+def _show_difference(screen: Screen, changes: Sequence[_Change]) -> None:
+    for change in changes:
+        # The password of a database is not shown, be it the new one or the one before.
+        before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+        screen.diff(before, after, str(change.path), render=_without_passwords)
+
+
+def _offer_import(options: InstallOptions, client: Client, screen: Screen, *, yes: bool) -> None:
+    """Ask whether to import the earlier sessions of a client; where nobody is asked, say how to."""
+    folder, number = client.earlier_sessions(home_folder())
+    if not number:
+        return
+    sessions = f"{count(number, 'earlier session')} of {client.title} in {folder}"
+    if not yes and ask(f"Import {sessions}, each into its project? [y/N] ") in ("y", "yes"):
+        import_(options, paths=[folder])
+    else:
+        screen.say(f"→ Import {sessions}: {options.line('import', folder)}", hang=2)
 
 
 def _report(

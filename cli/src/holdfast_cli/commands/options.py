@@ -250,8 +250,8 @@ def complain(what: str, todo: str = "") -> None:
         screen.say("→ ", todo, hang=2)
 
 
-def confirm(question: str, danger: str, way_out: str) -> None:
-    """Ask on the terminal, and go on only if the answer is yes.
+def confirm(question: str, danger: str, way_out: str, diff: Callable[[], None] | None = None) -> None:
+    """Ask on the terminal, and go on only if the answer is yes; "d" shows the difference first.
 
     Raises:
         InvalidInput: nobody is there to answer.
@@ -260,8 +260,19 @@ def confirm(question: str, danger: str, way_out: str) -> None:
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise InvalidInput(f"{danger}, and nobody is there to be asked.", way_out)
-    sys.stderr.write(f"{question} [y/N] ")  # `typer.confirm` would write to stdout as well
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    answer = ask(f"{question} [y/N{', d for the difference' if diff else ''}] ")
+    if diff and answer in ("d", "diff"):
+        diff()
+        answer = ask(f"{question} [y/N] ")
+    if answer not in ("y", "yes"):
         Screen(sys.stderr).say("Nothing was changed.")
         raise typer.Exit(1)
+
+
+def ask(question: str) -> str:
+    """Ask on the terminal, and return the answer in lower case; "" where nobody is there."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return ""
+    sys.stderr.write(question)  # `typer.confirm` would write to stdout as well
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower()

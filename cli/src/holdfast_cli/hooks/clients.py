@@ -54,11 +54,19 @@ class Client:
     """The answer that it demands where there is nothing to say."""
     session: tuple[str, ...] = ("session_id",)
     """The members that may hold the id of the session."""
+    sessions: tuple[str, str] = ("", "")
+    """The folder of its sessions within its own, and their files there, if these name their projects."""
 
     def folder_in(self, home: Path) -> Path:
         """Return the folder of the user's configuration."""
         path = os.environ.get(self.home_variable, "") if self.home_variable else ""
         return Path(path) if path else home / self.folder
+
+    def earlier_sessions(self, home: Path) -> tuple[Path, int]:
+        """Return the folder of the sessions that were held before, and how many there are."""
+        place, pattern = self.sessions
+        folder = self.folder_in(home) / place
+        return folder, sum(1 for _ in folder.glob(pattern)) if pattern else 0
 
     def parse(self, event: Event, payload: Mapping[str, object]) -> HookCall:
         """Read the call of a hook from the JSON that the client writes to stdin.
@@ -147,7 +155,7 @@ _CLAUDE_CODE = Client(
     title="Claude Code",
     hooks=(
         NativeHook("session-start", "SessionStart", 10),
-        NativeHook("prompt", "UserPromptSubmit", 5),
+        NativeHook("prompt", "UserPromptSubmit", 10),
         NativeHook("stop", "Stop", 120, (("async", True),)),
         NativeHook("stop", "SubagentStop", 120, (("async", True),)),
         NativeHook("before-compaction", "PreCompact", 10),
@@ -159,6 +167,7 @@ _CLAUDE_CODE = Client(
     project_file="settings.local.json",
     shared=False,
     home_variable="CLAUDE_CONFIG_DIR",
+    sessions=("projects", "*/*.jsonl"),
     nothing="",
 )
 # It runs hooks only after the person trusts them. At a stop anything that is not JSON is an error.
@@ -167,7 +176,7 @@ _CODEX = Client(
     title="Codex",
     hooks=(
         NativeHook("session-start", "SessionStart", 10),
-        NativeHook("prompt", "UserPromptSubmit", 5),
+        NativeHook("prompt", "UserPromptSubmit", 10),
         NativeHook("stop", "Stop", 30),
         NativeHook("stop", "SubagentStop", 30),
         NativeHook("before-compaction", "PreCompact", 10),
@@ -177,13 +186,14 @@ _CODEX = Client(
     folder=".codex",
     user_file="hooks.json",
     home_variable="CODEX_HOME",
+    sessions=("sessions", "**/*.jsonl"),
 )
 _CURSOR = _Cursor(
     name="cursor",
     title="Cursor",
     hooks=(
         NativeHook("session-start", "sessionStart", 10),
-        NativeHook("prompt", "beforeSubmitPrompt", 5),
+        NativeHook("prompt", "beforeSubmitPrompt", 10),
         NativeHook("stop", "stop", 30),
         NativeHook("stop", "subagentStop", 30),
         NativeHook("before-compaction", "preCompact", 10),
@@ -202,7 +212,7 @@ _GEMINI = Client(
     title="Gemini CLI",
     hooks=(
         NativeHook("session-start", "SessionStart", 10_000, (("name", "holdfast-session-start"),)),
-        NativeHook("prompt", "BeforeAgent", 5_000, (("name", "holdfast-prompt"),)),
+        NativeHook("prompt", "BeforeAgent", 10_000, (("name", "holdfast-prompt"),)),
         NativeHook("stop", "AfterAgent", 30_000, (("name", "holdfast-stop"),)),
         NativeHook("before-compaction", "PreCompress", 10_000, (("name", "holdfast-before-compaction"),)),
         NativeHook("session-end", "SessionEnd", 5_000, (("name", "holdfast-session-end"),)),
@@ -211,6 +221,7 @@ _GEMINI = Client(
     user_file="settings.json",
     project_file="settings.json",
     last_message="prompt_response",
+    sessions=("tmp", "*/chats/*.json*"),
 )
 _CLIENTS = {client.name: client for client in (_CLAUDE_CODE, _CODEX, _CURSOR, _GEMINI)}
 NAMES = tuple(_CLIENTS)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -34,7 +33,7 @@ def write_config(path: Path, before: str | None, after: str | None, *, private: 
     With `private`, nobody but its owner may read what is written.
 
     Raises:
-        Conflict: it was changed since it was read, or may not be.
+        Conflict: it was changed since it was read.
 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,14 +44,23 @@ def write_config(path: Path, before: str | None, after: str | None, *, private: 
             _put(path, after or "", mode=0o600)
             return None
         mode = stat.S_IMODE(path.stat().st_mode)
-        if not mode & stat.S_IWUSR:
-            raise Conflict(f"{path} is read-only.", "Make it writable, or add the entries by hand.")
-        backup = _backup(path)
+        backup = _backup(path, before, mode)
         if after is None:
             path.unlink()
         else:
             _put(path, after, mode=mode & 0o700 if private else mode)
         return backup
+
+
+def check_writable(path: Path) -> None:
+    """Check that a configuration may be changed, whatever the rights of the user are.
+
+    Raises:
+        Conflict: it is read-only.
+
+    """
+    if path.exists() and not path.stat().st_mode & stat.S_IWUSR:
+        raise Conflict(f"{path} is read-only.", "Make it writable, or add the entries by hand.")
 
 
 def _put(path: Path, text: str, *, mode: int) -> None:
@@ -68,11 +76,11 @@ def _put(path: Path, text: str, *, mode: int) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def _backup(path: Path) -> Path:
-    """Copy a file to a name that nothing has, not even a link to nowhere: earlier backups stay."""
+def _backup(path: Path, text: str, mode: int) -> Path:
+    """Write the text of a file to a name that nothing has, not even a link to nowhere: earlier ones stay."""
     names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
     backup = next(name for name in names if not os.path.lexists(name))
-    shutil.copy2(path, backup)
+    _put(backup, text, mode=mode)
     return backup
 
 

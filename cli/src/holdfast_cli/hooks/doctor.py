@@ -15,13 +15,11 @@ from holdfast.port.safekeeping import NEWEST, SAVE, FileState, check_number
 from holdfast.port.safety import mask
 from holdfast_cli.hooks.clients import NAMES, client_of
 from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.hook_limit import LIMITS
 from holdfast_cli.hooks.installations import Installation
 from holdfast_cli.hooks.journal import HookRun
 from holdfast_cli.hooks.pause import Pauses
 from holdfast_cli.hooks.transcript_proof import Delivery
-
-LIMITS = {"session-start": 300.0, "prompt": 150.0, "before-compaction": 500.0, "session-end": 200.0}
-"""The milliseconds within which an event shall be answered; a stop is answered in the background."""
 
 _DAYS = 7  # that are looked at
 _DAY = 86_400.0
@@ -51,7 +49,7 @@ _action = partial(HealthCheck, "action")
 
 @dataclass(frozen=True, slots=True)
 class EventTiming:
-    """The times of the answers to an event, in milliseconds; `limit` is None where nobody waits."""
+    """The times of the answers to an event, and after how long it gives up, in milliseconds."""
 
     client: str
     event: str
@@ -59,7 +57,7 @@ class EventTiming:
     failures: int
     p50: float
     p95: float
-    limit: float | None
+    limit: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +281,7 @@ def _timings(runs: Iterable[HookRun]) -> Iterator[EventTiming]:
         times = sorted(run.ms for run in own)
         failures = sum(bool(run.error) for run in own)
         p50, p95 = _quantile(times, 0.5), _quantile(times, 0.95)
-        yield EventTiming(client, event, len(own), failures, p50, p95, LIMITS.get(event))
+        yield EventTiming(client, event, len(own), failures, p50, p95, LIMITS[event][1] * 1000)
 
 
 def _quantile(times: Sequence[float], share: float) -> float:
@@ -293,7 +291,7 @@ def _quantile(times: Sequence[float], share: float) -> float:
 
 def _check_timings(timings: Sequence[EventTiming]) -> Iterator[HealthCheck]:
     for timing in timings:
-        if timing.limit and timing.p95 > timing.limit:
+        if timing.p95 > timing.limit:
             what = f"{_title(timing.client)}, {timing.event}: 95 in 100 answers within {timing.p95:,.0f} ms; "
             what += f"the limit is {timing.limit:,.0f}."
             # A machine that is busy for a while is no fault: one in two beyond it is.

@@ -14,26 +14,20 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from holdfast_cli.hooks import journal
 from holdfast_cli.hooks.clients import Client, client_of
 from holdfast_cli.hooks.hook_call import EVENTS, Event, HookCall, HookOptions
+from holdfast_cli.hooks.hook_limit import DETACHED, HookLimit
 from holdfast_cli.hooks.journal import HookRun
 
 if TYPE_CHECKING:
     from holdfast_cli.hooks.events import HookEvents
 
-PATIENCE = "HOLDFAST_HOOK_MS"
-"""The environment variable for the milliseconds after which any event gives up, for slow disks."""
-
-# Milliseconds from the start of the process after which an event gives up: an empty answer is better than a
-# client that waits. What runs detached ends as well.
-LIMITS = {"session-start": 900, "prompt": 400, "before-compaction": 500, "session-end": 1_400, "stop": 5_000}
 # What has no answer is all done detached: a machine that is busy must not cost what is imported then.
 _UNANSWERED = ("stop", "session-end")
-DETACHED = 600_000
-_OLDEST = 60  # seconds that a process may take until it runs the first line of this
 _MOST = 16 << 20  # bytes of stdin
 _USAGE = (
     "Usage: holdfast hook EVENT --client NAME [--db PATH|URL] [--tenant NAME] [--user NAME] [--wait]\n"
@@ -49,7 +43,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if not arguments or "--help" in arguments or "-h" in arguments:
         sys.stderr.write(_USAGE)
         os._exit(0)
-    began = time.time() - _age()
+    # What others computed while this process was loaded is left out.
+    began = time.time() - time.process_time()
     answer = _Answer(_options(arguments), began)
     try:
         answer.run()
@@ -57,34 +52,6 @@ def main(arguments: Sequence[str]) -> NoReturn:
     except BaseException as error:  # noqa: BLE001
         answer.fail(error)
     os._exit(0)
-
-
-def _age() -> float:
-    """Return the seconds since this process was started; at least its computing time."""
-    try:
-        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - pathlib is loaded by then, yet slower
-            start = int(file.read().rpartition(b")")[2].split()[19])
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - start / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError, AttributeError):
-        age = 0.0
-    # In some sandboxes every process was started with the machine: nothing would ever be answered.
-    return age if 0 < age < _OLDEST else time.process_time()
-
-
-def _limit(event: Event) -> float:
-    """Return the milliseconds after which an event gives up.
-
-    Raises:
-        ValueError: `HOLDFAST_HOOK_MS` is no number of them.
-
-    """
-    value = os.environ.get(PATIENCE, "")
-    limit = 0.0
-    with suppress(ValueError):
-        limit = float(value or LIMITS[event])
-    if not 0 < limit <= DETACHED:
-        raise ValueError(f"{PATIENCE} is {value[:40]!r}: set milliseconds from 1 to {DETACHED}, or unset it.")
-    return limit
 
 
 def _options(arguments: Sequence[str]) -> HookOptions:
@@ -111,7 +78,8 @@ class _Answer:
         self._client: Client | None = None
         self._run = HookRun(began, options.client, options.event)
         self._event = cast("Event", options.event)
-        self._timer: threading.Timer | None = None
+        self._watcher: threading.Thread | None = None
+        self._in_time = threading.Event()
 
     def run(self) -> None:
         """Answer the event.
@@ -123,7 +91,7 @@ class _Answer:
         if self._options.event not in EVENTS:
             raise ValueError(f"There is no event {self._options.event!r}.")
         self._client = client_of(self._options.client)
-        limit = _limit(self._event)
+        limit = HookLimit.of(self._event, self._began)
         self._watch(limit)
         call = self._client.parse(self._event, _payload())
         self._run = replace(self._run, session=call.session)
@@ -135,15 +103,15 @@ class _Answer:
         if self._detach():
             from holdfast_cli.hooks.events import HookEvents
 
-            self._go_on(HookEvents(call, self._options, self._began + DETACHED / 1000))
+            self._go_on(HookEvents(call, self._options, limit))
 
-    def _answer(self, call: HookCall, limit: float) -> None:
+    def _answer(self, call: HookCall, limit: HookLimit) -> None:
         from holdfast_cli.hooks.events import HookEvents
 
         if self._event in ("session-start", "prompt"):
             error = journal.untold_error(journal.tail(), call.client, call.session)
             self._run = replace(self._run, told=error)
-        events = HookEvents(call, self._options, self._began + limit / 1000)
+        events = HookEvents(call, self._options, limit)
         outcome = events.answer()
         self._run = replace(
             self._run, project=outcome.project, shown=outcome.shown, tokens=outcome.tokens, note=outcome.note
@@ -166,31 +134,32 @@ class _Answer:
         if error or self._event in _UNANSWERED:
             self._log(replace(self._run, project=events.project, note=note, error=error))
 
-    def _watch(self, limit: float) -> None:
+    def _watch(self, limit: HookLimit) -> None:
         """End the process when the time is over, wherever it is stuck: at a lock, or at a slow disk."""
-        seconds = limit / 1000 - (time.time() - self._began)
-        self._timer = threading.Timer(max(0.0, seconds), self._give_up, [limit])
-        self._timer.daemon = True
-        self._timer.start()
+        self._in_time = threading.Event()
+        self._watcher = threading.Thread(target=self._wait, args=(limit, self._in_time))
+        self._watcher.daemon = True
+        self._watcher.start()
 
-    def _give_up(self, limit: float) -> None:
-        last = threading.Thread(target=self._send_error, args=(f"It took more than {limit:.0f} ms.",))
-        last.daemon = True
-        last.start()
-        # The journal may be on the disk that is slow.
-        last.join(0.1)
-        os._exit(0)
+    def _wait(self, limit: HookLimit, in_time: threading.Event) -> None:
+        if over := limit.wait(in_time):
+            last = threading.Thread(target=self._send_error, args=(f"It took more than {over}.",))
+            last.daemon = True
+            last.start()
+            # The journal may be on the disk that is slow.
+            last.join(0.1)
+            os._exit(0)
 
     def _detach(self) -> bool:
         """Go on in a process of its own, which the client does not wait for; return whether this is it.
 
         It ends when it is done, at the latest after `DETACHED`. With `--wait`, and where there is no `fork`,
-        this one goes on. The memory is closed by then, and the timer is the only other thread: a lock that
+        this one goes on. The memory is closed by then, and the watcher is the only other thread: a lock that
         one held would stay locked in the copy.
         """
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer.join()
+        if self._watcher is not None:
+            self._in_time.set()
+            self._watcher.join()
         if hasattr(os, "fork") and not self._options.wait:
             if os.fork():
                 return False
@@ -201,7 +170,7 @@ class _Answer:
             self._began = time.time()
         # What goes wrong from here on is for the journal only.
         self._once, self._client = threading.Lock(), None
-        self._watch(float(DETACHED))
+        self._watch(HookLimit(inf, DETACHED, self._began, inf))
         return True
 
     def fail(self, error: BaseException) -> None:
@@ -264,9 +233,7 @@ def _payload() -> dict[str, object]:
         raise ValueError(f"stdin has more than {_MOST >> 20} MiB.")
     try:
         payload = json.loads(b"".join(parts))
-    except RecursionError:
-        raise ValueError("The JSON on stdin is nested too deeply.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("stdin is no JSON.") from None
     if not isinstance(payload, dict):
         raise ValueError("The JSON on stdin is no object.")  # noqa: TRY004 - one error for all that is no JSON object

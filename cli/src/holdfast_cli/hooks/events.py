@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from holdfast.types import Role
     from holdfast_cli.formats.import_items import ImportedMessage
     from holdfast_cli.hooks.hook_call import HookCall, HookOptions
+    from holdfast_cli.hooks.hook_limit import HookLimit
 
 # How long a hook waits for a database that another process writes: what is behind it waits for the hook.
 _BUSY = 0.1
+# What a batch of an import may take.
+_BATCH = 0.15
 # How long what nobody waits for does.
 _PATIENT = 30.0
 _LATER = "the database was locked: what is left is done afterwards"
@@ -56,10 +59,10 @@ class Outcome:
 
 
 class HookEvents:
-    """The events of one session. `deadline` is when the client is to have its answer, since the epoch."""
+    """The events of one session. `limit` is the time until the client is to have its answer."""
 
-    def __init__(self, call: HookCall, options: HookOptions, deadline: float) -> None:
-        self._call, self._options, self._deadline = call, options, deadline
+    def __init__(self, call: HookCall, options: HookOptions, limit: HookLimit) -> None:
+        self._call, self._options, self._limit = call, options, limit
         self._state = SessionState.of(call.client, call.session)
         if not self._state.project:
             project = project_of(self._folder)
@@ -148,7 +151,7 @@ class HookEvents:
         from holdfast_cli.hooks.tail import TimeIsOver
 
         # A batch that has begun is stored within the rest.
-        if time.time() > self._deadline - 0.15:
+        if self._limit.left() < _BATCH:
             raise TimeIsOver
 
     def _note_shown(self, names: tuple[str, ...]) -> None:

@@ -60,7 +60,7 @@ class Setup:
         ]
 
 
-def installed(name: str, setup: Setup, *, rules: bool = False) -> list[Installed]:
+def installed(name: str, setup: Setup) -> list[Installed]:
     """Return the parts to install into a client.
 
     Raises:
@@ -89,8 +89,6 @@ def installed(name: str, setup: Setup, *, rules: bool = False) -> list[Installed
     if name == "claude-code" and setup.project is None:
         skill = folder / "skills" / "holdfast-memory" / "SKILL.md"
         parts.append(Installed(skill, WholeFile(_MARK), {NAME: skill_text()}))
-    if rules:
-        parts.append(_rule(client, folder, setup))
     return parts
 
 
@@ -171,16 +169,6 @@ def _server(name: str, setup: Setup) -> Installed:
         case _:
             path = user_config_path("Code", appauthor=False, roaming=True) / "User" / "mcp.json"
     return Installed(path, entry, {NAME: server_entry(name, setup)})
-
-
-def _rule(client: Client, folder: Path, setup: Setup) -> Installed:
-    if client.name != "cursor" or setup.project is None:
-        raise InvalidInput(
-            "Only Cursor reads a rule of a project.", "Use --rules with `holdfast install cursor --project`."
-        )
-    text = skill_text().split("---\n", 2)[2]
-    head = "---\ndescription: Memory of this project\nalwaysApply: true\n---\n"
-    return Installed(folder / "rules" / "holdfast.mdc", WholeFile(_MARK), {NAME: head + text})
 
 
 def skill_text() -> str:

@@ -24,9 +24,9 @@ _START = "session-start"
 class HookRun:
     """One call of a hook.
 
-    `at` is in seconds since the epoch, `ms` the time from the start of the process to the answer; `tokens`
-    is the estimated size of the answer, `shown` holds the ids of what it showed, `error` says what went
-    wrong, `note` why there was no answer, and `told` the error of an earlier call that this one reported.
+    `at` is in seconds since the epoch, `ms` the time to the answer; `tokens` is the estimated size of the
+    answer, `shown` holds the ids of what it showed, `error` says what went wrong, `note` why there was no
+    answer, and `told` the error of an earlier call that this one reported.
     """
 
     at: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from holdfast_cli.hooks.project import Project, project_of
 
 WHILE_PAUSED = "said while Holdfast was paused"
 IGNORED_PROJECT = "its project is covered by .holdfastignore"
+_PLACEHOLDER = re.compile(r"\[(?:Image|Pasted text)\b[^\[\]\n]{0,400}\]")
 DAMAGED = "the list of pauses is damaged, so everything is taken as paused"
 
 
@@ -93,5 +95,8 @@ def why_withheld(project: Project) -> str:
 
 
 def as_query(prompt: str) -> str:
-    """Return the part of a prompt that may be searched for and logged: all that is not marked private."""
-    return without_ranges(prompt, private_ranges(prompt, to_end=True), " ").strip()
+    """Return the part of a prompt that may be searched for and logged: all that is not marked private.
+
+    What a client writes in place of a picture or a paste is left out as well.
+    """
+    return _PLACEHOLDER.sub(" ", without_ranges(prompt, private_ranges(prompt, to_end=True), " ")).strip()

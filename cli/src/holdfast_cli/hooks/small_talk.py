@@ -19,7 +19,8 @@ _SAID = """
     awesome excellent brilliant lovely please pls continue proceed ahead next done right correct agreed lgtm
     hi hello hey morning evening bye goodbye sorry oops wow lol haha hmm um well again try retry wait do let's
     lets that's thats it's its looks look sounds works work worked got keep going option much very too so just
-    this all i we me us can could would more alright
+    this all i we me us can could would more alright make step phase stage part option schritt teil paso fase
+    etape passo stap шаг
     danke dank bitte ja nee nein gut super toll prima genau weiter weitermachen mach mache machs mal hallo
     moin tschuss stimmt passt klar alles perfekt nochmal los doch schon sehr richtig einverstanden so schoen
     gracias vale si bueno bien perfecto claro hola adios sigue adelante listo acuerdo genial mucho muchas
@@ -53,9 +54,14 @@ def asks_for_nothing(prompt: str) -> bool:
     if len(words) > _WORDS:
         return False
     return all(
-        word in _unspaced_words() if _is_unspaced(word) else word.isdecimal() or word in _small()
+        word in _unspaced_words() if _is_unspaced(word) else _is_choice(word) or word in _small()
         for word in words
     )
+
+
+def _is_choice(word: str) -> bool:
+    """Return whether a word is a number or a letter, as of an option."""
+    return word.isdecimal() or (len(word) == 1 and word.isascii())
 
 
 def _is_unspaced(word: str) -> bool:
