@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
 from holdfast.errors import Denied
+from holdfast.store import table_rows
 from holdfast.store.checksums import resealing, seal
 from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
@@ -42,9 +43,6 @@ _FORGET = "DELETE FROM grants WHERE space = :space AND grantee = :grantee"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM grants WHERE space = :space"
 _END = """
     UPDATE grants SET ended = :number WHERE space = :space AND grantee = :grantee AND ended = :open"""
-_INSERT = """
-    INSERT INTO grants (space, number, ended, id, grantee, rights, writer, actor, at, why, checksum)
-    VALUES (:space, :number, :ended, :id, :grantee, :rights, :writer, :actor, :at, :why, :checksum)"""
 
 
 class GrantRow(NamedTuple):
@@ -146,7 +144,7 @@ def _add(tx: Connection, space: str, grantee: str, rights: str, **fields: Value)
         "rights": rights,
         **fields,
     }
-    tx.all(_INSERT, **row, checksum=seal("grants", row, tx.key))
+    table_rows.add(tx, "grants", {**row, "checksum": seal("grants", row, tx.key)})
 
 
 def defects(db: Reader, space: str) -> Iterator[str]:

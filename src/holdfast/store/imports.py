@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.store import table_rows
 from holdfast.store.database import decoding, retry_transaction
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from holdfast.types import Scope
 
 _FIND = "SELECT account FROM imports WHERE space = :space AND file = :file AND digest = :digest"
-_NOTE = """
-    INSERT INTO imports (space, file, digest, account) VALUES (:space, :file, :digest, :account)
-    ON CONFLICT (space, file) DO UPDATE SET digest = excluded.digest, account = excluded.account"""
 _KNOWN = "SELECT digest, account FROM imports WHERE space = :space AND file = :file"
 _BEGINNINGS = """
     SELECT one.id, two.id, s.chat FROM sessions s
@@ -37,7 +35,8 @@ def find(db: Reader, space: str, file: str, digest: str) -> str | None:
 def note(db: Database, space: str, file: str, digest: str, account: str) -> None:
     """Store the account of a file, in place of that of its earlier content."""
     with db.writing() as tx:
-        tx.all(_NOTE, space=space, file=file, digest=digest, account=account)
+        row = {"space": space, "file": file, "digest": digest, "account": account}
+        table_rows.put(tx, "imports", row)
 
 
 def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:

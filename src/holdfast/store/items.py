@@ -8,6 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from holdfast.errors import Conflict
+from holdfast.store import table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.database import batched, decoding, one_of, retry_transaction
 from holdfast.text.json_text import dump
@@ -30,13 +31,12 @@ _READ_CHATS = f"""
 _PUT = """
     INSERT INTO items (space, chat, collection, key, data, revision, at, expires, checksum)
     VALUES (:space, :chat, :collection, :key, :data, 1, :at, :expires, :checksum)
-    ON CONFLICT (space, chat, collection, key) DO """
-_OVERWRITE = """UPDATE SET
-    data = excluded.data, revision = items.revision + 1, at = excluded.at, expires = excluded.expires,
-    checksum = excluded.checksum"""
+    ON CONFLICT (space, chat, collection, key) DO UPDATE SET
+        data = excluded.data, revision = items.revision + 1, at = excluded.at, expires = excluded.expires,
+        checksum = excluded.checksum"""
 _REPLACE = f"""
-    UPDATE items SET data = :data, revision = revision + 1, at = :at, expires = :expires, checksum = :checksum
-    WHERE space = :space AND {_OF} AND key = :key AND revision = :revision RETURNING revision"""
+    UPDATE items SET data = :data, revision = :revision, at = :at, expires = :expires, checksum = :checksum
+    WHERE space = :space AND {_OF} AND key = :key AND revision = :revision - 1 RETURNING revision"""
 _RENEW = f"""
     UPDATE items SET expires = :expires, checksum = :checksum
     WHERE space = :space AND {_OF} AND key = :key"""
@@ -177,9 +177,7 @@ class ItemRows:
         # In one order everywhere, so that of two transactions none waits for the other.
         ordered = sorted(data.items())
         self.write(
-            lambda tx: tx.many(
-                _PUT + _OVERWRITE, [self._row(tx, chat, *pair, self.now, expires) for pair in ordered]
-            )
+            lambda tx: tx.many(_PUT, [self._row(tx, chat, *pair, self.now, expires) for pair in ordered])
         )
 
     def replace(self, key: str, data: bytes, revision: int, chat: str = "") -> int:
@@ -190,20 +188,20 @@ class ItemRows:
 
         """
 
-        def replace(tx: Connection) -> list[Row]:
-            row = self._row(tx, chat, key, data, self.now, None)
+        def replace(tx: Connection) -> bool:
+            row = self._row(tx, chat, key, data, self.now, None) | {"revision": revision + 1}
             if revision:
-                return tx.all(_REPLACE, **row, revision=revision)
+                return bool(tx.all(_REPLACE, **row))
             gone = f"{_DELETE}key = :key AND expires <= :now"
             tx.all(gone, **self._place(chat), key=row["key"], now=self.now)
-            return tx.all(f"{_PUT}NOTHING RETURNING revision", **row)
+            return table_rows.insert(tx, "items", row)
 
-        if not (rows := self.write(replace)):
+        if not self.write(replace):
             raise Conflict(
                 f"The item {key!r} was written by somebody else since its revision {revision}.",
                 "Read it again, and repeat the change.",
             )
-        return int(rows[0][0])
+        return revision + 1
 
     def renew(self, expires: Mapping[str, int], chat: str = "") -> None:
         """Set the times at which items expire, by their keys, within `writing`; lasting items stay so."""

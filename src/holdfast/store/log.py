@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
-from holdfast.store import prompt_receipts
+from holdfast.store import prompt_receipts, table_rows
 from holdfast.store.checksums import resealing, seal, sealer
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import (
-    COLUMNS,
     WITH_VERDICTS,
     WITHOUT_VERDICTS,
     StoredMessages,
@@ -50,23 +49,13 @@ NEWEST_DOC = """
     ) AS newest"""
 _ADD_TO_SESSION = f"""
     UPDATE sessions SET
-        length = length + :n,
+        length = length + :length,
         tokens = tokens + :tokens,
         oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
         newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END
     WHERE space = :space AND chat = :chat
     RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined"""
-_BEGIN_SESSION = """
-    INSERT INTO sessions (
-        space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
-    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :created, :checksum)"""
 _SET_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
-_INSERT = f"""
-    INSERT INTO messages (space, chat, doc, given, checksum, {COLUMNS})
-    VALUES (:space, :chat, :doc, :given, :checksum, :{COLUMNS.replace(", ", ", :")})"""
-ADD_CALL = """
-    INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
-    ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 
 
@@ -199,7 +188,7 @@ def _insert(
 ) -> None:
     times = [row["at"] for row in rows]
     space, chat = str(keys["space"]), str(keys["chat"])
-    counted = {**keys, "n": len(rows), "tokens": sum([row["tokens"] for row in rows])}
+    counted = {**keys, "length": len(rows), "tokens": sum([row["tokens"] for row in rows])}
     counted |= {"oldest": min(times), "newest": max(times)}
     session = tx.all(_ADD_TO_SESSION, **counted)
     if not session:
@@ -224,22 +213,22 @@ def _insert(
         if row["calls"] or row["answers"]:
             _link_calls(tx, keys, row)
         row["checksum"] = checksum(row)
-    tx.many(_INSERT, rows)
+    tx.many(table_rows.insertion("messages", rows[0]), rows)
 
 
 def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -> list[Row]:
     doc = tx.all(NEWEST_DOC, space=str(counted["space"]))[0][0]
-    row = {**counted, **fields, "born": doc + 1}
-    first = {**row, "archived": 0, "channel": None, "meta": None, "joined": None}
-    tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
-    return [(row["n"], row["title"], doc, row["agent"], None)]
+    row = {**counted, **fields, "born": doc + 1, "archived": 0, "channel": None, "meta": None, "joined": None}
+    table_rows.add(tx, "sessions", {**row, "checksum": seal("sessions", row, tx.key)})
+    return [(row["length"], row["title"], doc, row["agent"], None)]
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
     """Index the calls of a message; of the calls that it answers, keep those of this chat."""
     if row["calls"]:
         made = [call_key(call[0]) for call in json.loads(row["calls"])]
-        tx.many(ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
+        for call in made:
+            table_rows.put(tx, "calls", {**keys, "call": call, "seq": row["seq"]})
     elif row["answers"]:
         claimed = json.loads(row["answers"])
         present = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]

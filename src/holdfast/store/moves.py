@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.store import table_rows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.store.database import Connection, Reader
 
-_ADD = """
-    INSERT INTO moves (space, version, other, other_version)
-    VALUES (:space, :version, :other, :other_version)"""
 _READ = "SELECT other, other_version FROM moves WHERE space = :space AND version = :version"
 
 
 def link(tx: Connection, here: tuple[str, int], there: tuple[str, int]) -> None:
     """Store that two versions, each with its space, were made by one move, in both spaces."""
     for (space, version), (other, other_version) in ((here, there), (there, here)):
-        tx.all(_ADD, space=space, version=version, other=other, other_version=other_version)
+        row = {"space": space, "version": version, "other": other, "other_version": other_version}
+        table_rows.add(tx, "moves", row)
 
 
 def counterparts(reader: Reader, space: str, versions: Sequence[int]) -> list[tuple[str, int]]:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from holdfast import types
 from holdfast.errors import Conflict
 from holdfast.kinds import FEEDBACK
+from holdfast.store import table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
-from holdfast.store.record_rows import COLUMNS, to_row, to_wordings
+from holdfast.store.record_rows import to_row, to_wordings
 from holdfast.store.records import STATE, SpaceState
 from holdfast.types import MAX_COUNT, Record
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 # The priority of a record for which none was given.
 _USUAL = 5
-_INSERT = f"""
-    INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {COLUMNS})
-    VALUES (
-        :space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{COLUMNS.replace(", ", ", :")})"""
 _END = """
     UPDATE records SET ended = :version WHERE space = :space AND version = :before AND ended = :open
     RETURNING born"""
@@ -43,9 +40,6 @@ _END_AT_NEXT = """
 _LAST_MESSAGE = """
     SELECT at FROM messages WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last
     ORDER BY seq DESC LIMIT 1"""
-_ADD_JOB = """
-    INSERT INTO jobs (space, id, kind, status, record, other, at, agent)
-    VALUES (:space, :id, :kind, 'open', :record, :other, :at, :agent)"""
 _SET_VERSION = """
     INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, :version)
     ON CONFLICT (space) DO UPDATE SET version = excluded.version"""
@@ -115,7 +109,7 @@ class Writing:
         row = to_row(record)
         row |= {"space": self.space, "ended": MAX_COUNT, "born": self._end(before), "batch": self._batch}
         row |= {"undone": undone, "doc": self._doc, "writer": by}
-        self.tx.all(_INSERT, **row, checksum=seal("records", row, self.tx.key))
+        table_rows.add(self.tx, "records", {**row, "checksum": seal("records", row, self.tx.key)})
         return record
 
     def _end(self, before: Record | None) -> int:
@@ -145,8 +139,8 @@ class Writing:
     def add_job(self, kind: str, record: Record, other: Record) -> None:
         """Add a job about two records."""
         identity = f"job_{self.version:08x}{random.getrandbits(32):08x}"
-        names = {"space": self.space, "id": identity, "kind": kind, "agent": record.agent}
-        self.tx.all(_ADD_JOB, **names, record=record.id, other=other.id, at=self.now)
+        row = {"space": self.space, "id": identity, "kind": kind, "status": "open", "agent": record.agent}
+        table_rows.add(self.tx, "jobs", {**row, "record": record.id, "other": other.id, "at": self.now})
 
     def finish(self) -> None:
         """Store the newest version of the space."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
-from holdfast.store import vectors
+from holdfast.store import table_rows, vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
@@ -218,9 +218,6 @@ def message_totals(
 _NEXT_NUMBER = """
     INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
     ON CONFLICT (space) DO UPDATE SET summaries = spaces.summaries + 1 RETURNING summaries"""
-_INSERT = f"""
-    INSERT INTO summaries (space, number, ended, checksum, {_COLUMNS})
-    VALUES (:space, :number, {MAX_COUNT}, :checksum, :{_COLUMNS.replace(", ", ", :")})"""
 _SOURCE = """
     SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
     FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
@@ -325,8 +322,8 @@ def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int
     summary = types.Summary(chat=chat, at=from_micros(now), **values)
     number = int(tx.all(_NEXT_NUMBER, space=space)[0][0])
     row: dict[str, Any] = {name: getattr(summary, name) for name in _FIELDS}
-    row |= {name: to_micros(row[name]) for name in _TIMES} | {"space": space, "number": number}
-    row["prompt"] = summary.prompt or None
-    tx.all(_INSERT, **row, checksum=seal("summaries", row, tx.key))
+    row |= {name: to_micros(row[name]) for name in _TIMES} | {"prompt": summary.prompt or None}
+    row |= {"space": space, "number": number, "ended": MAX_COUNT}
+    table_rows.add(tx, "summaries", {**row, "checksum": seal("summaries", row, tx.key)})
     count_in_chat(tx, space, chat)
     return summary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.store.schema import TableSchema, tables
@@ -48,8 +48,29 @@ def iterate(
         after = f"({columns}) > ({', '.join(f':{column}' for column in last)})"
 
 
+def insertion(table: str, columns: Iterable[str]) -> str:
+    """Return the statement that inserts a row with values for some columns, the space among them."""
+    names = ["space", *(name for name in columns if name != "space")]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES (:{', :'.join(names)})"
+
+
+def replacement(table: str, columns: Iterable[str]) -> str:
+    """Return the statement that inserts such a row, or overwrites these columns of the one with its key."""
+    key = ("space", *tables()[table].key)
+    changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return f"{insertion(table, columns)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
+
+
+def add(tx: Connection, table: str, row: Mapping[str, Any]) -> None:
+    """Insert a row, whose key must be free."""
+    tx.all(insertion(table, row), **row)
+
+
+def put(tx: Connection, table: str, row: Mapping[str, Any]) -> None:
+    """Insert a row, or overwrite the one with its key."""
+    tx.all(replacement(table, row), **row)
+
+
 def insert(tx: Connection, table: str, row: Mapping[str, Any]) -> bool:
-    """Insert a whole row, and return whether its key was free."""
-    columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
-    sql = f"INSERT INTO {table} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING RETURNING 1"
-    return bool(tx.all(sql, **row))
+    """Insert a row, and return whether its key was free."""
+    return bool(tx.all(f"{insertion(table, row)} ON CONFLICT DO NOTHING RETURNING 1", **row))
