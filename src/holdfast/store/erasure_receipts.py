@@ -27,9 +27,6 @@ _COUNT = "SELECT count(*) FROM erasures WHERE space = :space"
 _READ = """
     SELECT id, what, counts, writer, at, digest, rewritten, remains FROM erasures
     WHERE space = :space ORDER BY at, id"""
-_NEXT_NUMBER = """
-    INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, 1)
-    ON CONFLICT (space) DO UPDATE SET version = spaces.version + 1 RETURNING version"""
 _REWRITTEN = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 
 
@@ -61,13 +58,12 @@ class ErasureAccount:
         """Store the receipt, and return it with the key of the digest."""
         counts = {name: count for name, count in self.counts.items() if count}
         digest = self._digest.hexdigest()
-        number = tx.all(_NEXT_NUMBER, space=DATABASE)[0][0]
         row = {
             "writer": writer,
             "what": kind,
             "counts": json.dumps(counts),
             "digest": digest,
-            "number": number,
+            "number": table_rows.count_up(tx, DATABASE, "version"),
         }
         identity = insert(tx, space, now, row, to_ranges(self.docs), to_ranges(self.versions))
         return types.Erasure(identity, kind, counts, writer, from_micros(now), digest, self._key)

@@ -213,7 +213,7 @@ def _insert(
         if row["calls"] or row["answers"]:
             _link_calls(tx, keys, row)
         row["checksum"] = checksum(row)
-    tx.many(table_rows.insertion("messages", rows[0]), rows)
+    tx.many(table_rows.insertion("messages", tuple(rows[0])), rows)
 
 
 def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -> list[Row]:
@@ -226,9 +226,8 @@ def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
     """Index the calls of a message; of the calls that it answers, keep those of this chat."""
     if row["calls"]:
-        made = [call_key(call[0]) for call in json.loads(row["calls"])]
-        for call in made:
-            table_rows.put(tx, "calls", {**keys, "call": call, "seq": row["seq"]})
+        made = [{**keys, "call": call_key(call[0]), "seq": row["seq"]} for call in json.loads(row["calls"])]
+        tx.many(table_rows.replacement("calls", tuple(made[0])), made)
     elif row["answers"]:
         claimed = json.loads(row["answers"])
         present = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]

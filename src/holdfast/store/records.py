@@ -29,10 +29,8 @@ UNSET_PRIORITY = 0
 # Rows read at once.
 _PAGE = 256
 STATE = f"""
-    SELECT
-        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
-        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch,
-        ({NEWEST_DOC}) AS doc"""
+    SELECT coalesce(max(version), 0) AS version, coalesce(max(epoch), 0) AS epoch, ({NEWEST_DOC}) AS doc
+    FROM spaces WHERE space = :space"""
 # The current versions of a kind, those learned from a chat, and those of a record. As subqueries, since
 # SQLite would otherwise read all versions of the space instead of an index.
 _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open"

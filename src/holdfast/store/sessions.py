@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice, repeat
@@ -16,7 +16,7 @@ from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealing
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import WITHOUT_VERDICTS, from_micros, to_messages, to_micros
-from holdfast.store.metadata import count_change
+from holdfast.store.table_rows import count_up
 from holdfast.text.json_text import dump, load_object
 from holdfast.text.shorten import shorten_line
 from holdfast.text.zones import local
@@ -45,15 +45,9 @@ _LIST = f"""
     AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
     ORDER BY newest DESC, born DESC"""
 # The only statement that crosses spaces: a worker has to find spaces to work for. It reads their names only.
-_NEXT_SPACE = """
-    SELECT min(space) FROM (
-        SELECT min(space) AS space FROM sessions WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM records WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM pads WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM grants WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM items WHERE space > :after
-    ) AS nearest"""
+_FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space > :after"
+# A space is not empty where one of these tables has rows of it.
+_INHABITED = ("sessions", "jobs", "records", "pads", "grants", "items")
 _NAME = 60  # characters of the name of a file or a tool in a title
 # Answers that are read for a title.
 _NEWEST_ANSWERS = f"""
@@ -159,29 +153,25 @@ def agent_values(agent: str) -> dict[str, str]:
     return {"agent": agent, "line": f"\n{agent}\n"}
 
 
-def next_space(db: Reader, after: str) -> str | None:
-    """Return the next space after another one, in the order of the database, that is not empty."""
-    space = db.all(_NEXT_SPACE, after=after)[0][0]
+def next_space(db: Reader, after: str, tables: Iterable[str] = _INHABITED) -> str | None:
+    """Return the next space after another one, in the order of the database, that has rows in some tables."""
+    nearest = " UNION ALL ".join(map(_FIRST_SPACE.format, tables))
+    space = db.all(f"SELECT min(space) FROM ({nearest}) AS nearest", after=after)[0][0]
     return None if space is None else str(space)
 
 
-def spaces_below(db: Reader, prefix: str) -> Iterator[str]:
-    """Iterate over the spaces below one, whose name with a slash is `prefix`."""
-    space = next_space(db, prefix)
+def spaces_below(db: Reader, prefix: str, tables: Iterable[str] = _INHABITED) -> Iterator[str]:
+    """Iterate over the spaces below one, whose name with a slash is `prefix`; over all for ""."""
+    space = next_space(db, prefix, tables)
     while space is not None and space.startswith(prefix):
         yield space
-        space = next_space(db, space)
+        space = next_space(db, space, tables)
 
 
 def users(db: Reader, tenant: str) -> list[str]:
     """Return the users of a tenant whose spaces are not empty; "" stands for the shared space."""
-    names, space = set[str](), next_space(db, "")
-    while space is not None:
-        scope = scope_of(space)
-        if scope.tenant == tenant and not scope.team:
-            names.add(scope.user)
-        space = next_space(db, space)
-    return sorted(names)
+    scopes = map(scope_of, spaces_below(db, ""))
+    return sorted({scope.user for scope in scopes if scope.tenant == tenant and not scope.team})
 
 
 def projects(db: Reader, scope: Scope) -> list[str]:
@@ -317,7 +307,7 @@ def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None
         with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_WRITE_LABEL, space=space, chat=chat, **after)
         if after["meta"] != meta:
-            count_change(tx, space)
+            count_up(tx, space, "labels")
 
 
 @retry_transaction

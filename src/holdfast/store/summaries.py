@@ -215,9 +215,6 @@ def message_totals(
 
 # Writing
 
-_NEXT_NUMBER = """
-    INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
-    ON CONFLICT (space) DO UPDATE SET summaries = spaces.summaries + 1 RETURNING summaries"""
 _SOURCE = """
     SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
     FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
@@ -320,10 +317,9 @@ def _check_erasures(tx: Connection, space: str, draft: SummaryDraft) -> None:
 def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary:
     values = {name: value for name, value in draft._asdict().items() if name != "erasures"}
     summary = types.Summary(chat=chat, at=from_micros(now), **values)
-    number = int(tx.all(_NEXT_NUMBER, space=space)[0][0])
     row: dict[str, Any] = {name: getattr(summary, name) for name in _FIELDS}
     row |= {name: to_micros(row[name]) for name in _TIMES} | {"prompt": summary.prompt or None}
-    row |= {"space": space, "number": number, "ended": MAX_COUNT}
+    row |= {"space": space, "number": table_rows.count_up(tx, space, "summaries"), "ended": MAX_COUNT}
     table_rows.add(tx, "summaries", {**row, "checksum": seal("summaries", row, tx.key)})
     count_in_chat(tx, space, chat)
     return summary
