@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from holdfast.types import Hit, Message, Record, Summary
 
 # Not all who need a part of a prompt analyse words.
-__getattr__ = importer(
-    "holdfast.port.prompts", {"has_words": "search.query", "is_searchable": "search.query"}, "holdfast"
-)
+__getattr__ = importer("holdfast.port.prompts", {"search.query": "has_words is_searchable"}, "holdfast")
 
 
 def _runtime_of(handle: object) -> Runtime | None:
