@@ -12,7 +12,7 @@ from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
 from holdfast.store import prompt_receipts, table_rows
 from holdfast.store.checksums import resealing, seal, sealer
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.database import batched, decoding, retry_transaction
 from holdfast.store.message_rows import (
     WITH_VERDICTS,
     WITHOUT_VERDICTS,
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from holdfast.store.sessions import ChatLabel
     from holdfast.types import Scope
 
-_ALL = f"doc, chat, {WITH_VERDICTS}"
 # Rows read at once when a reader does not say how many it will need.
 _PAGE = 256
+# Messages before a window that are searched for instructions.
+_NEAR = 5_000
 # Characters of a call's id; a longer one is looked up by its hash, because keys of an index are limited.
 _LONG_CALL = 128
 _OUR_ID = late_pattern(r"[0-9a-f]{20}")
@@ -157,14 +158,13 @@ def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dic
     Ids of callers are in an index. Generated ones are not, because an index costs a tenth of an append: they
     begin with the document number.
     """
-    wanted = set(ids)
     docs = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
-    generated = _rows_in(tx, "doc", docs, "AND chat = :chat AND given = 0", _ALL, **keys)
-    rows = [row for row in generated if row[3] in wanted]
-    left = list(wanted.difference([row[3] for row in rows]))
-    rows += _rows_in(tx, "id", left, "AND chat = :chat AND given = 1", _ALL, **keys)
-    messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
-    return {message.id: message for message in messages}
+    numbered = _messages_in(tx, "doc", docs, "AND chat = :chat AND given = 0", **keys)
+    wanted = set(ids)
+    generated = {message.id: message for _, _, message in numbered if message.id in wanted}
+    left = list(wanted.difference(generated))
+    given = _messages_in(tx, "id", left, "AND chat = :chat AND given = 1", **keys)
+    return generated | {message.id: message for _, _, message in given}
 
 
 def given_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> set[str]:
@@ -190,13 +190,14 @@ def _insert(
     space, chat = str(keys["space"]), str(keys["chat"])
     counted = {**keys, "length": len(rows), "tokens": sum([row["tokens"] for row in rows])}
     counted |= {"oldest": min(times), "newest": max(times)}
+    requests = [row["content"] for row in rows if row["role"] == "user"]
     session = tx.all(_ADD_TO_SESSION, **counted)
     if not session:
-        session = _begin_session(tx, counted, agent=agent, title=_title(rows), created=now)
+        session = _begin_session(tx, counted, agent=agent, title=title_of(*requests), created=now)
     length, title, doc, owner, joined = session[0]
     if agent not in ("", owner, *(joined or "").split("\n")):
         join(tx, space, chat, agent)
-    if not title and (title := _title(rows)):
+    if not title and (title := title_of(*requests)):
         with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_SET_TITLE, **keys, title=title)
     seq, checksum = length - len(rows), sealer("messages", tx.key)
@@ -251,14 +252,9 @@ def call_key(call: str) -> str:
     return sha256(call.encode()).hexdigest()
 
 
-def _title(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the first request of the user as a title; "" for none."""
-    return title_from([row["content"] for row in rows if row["role"] == "user"], mask)
-
-
-def title_of(text: str) -> str:
-    """Return a text as a title, credentials masked: titles are shown everywhere."""
-    return title_from([text], mask)
+def title_of(*texts: str) -> str:
+    """Return the title of a chat by the requests of its user, credentials masked: it is shown everywhere."""
+    return title_from(texts, mask)
 
 
 def read(
@@ -311,6 +307,22 @@ def forward(db: Reader, space: str, chat: str, after: int, last: int) -> Iterato
         after = page[-1].seq
 
 
+def newest_instructions(db: Reader, space: str, chat: str, before: int) -> Message | None:
+    """Return the newest system or developer message before a seq, if the chat begins with one.
+
+    Only the nearest 5,000 messages and the first one are searched, so that the cost has a bound.
+    """
+    sql = f"""
+        SELECT {WITHOUT_VERDICTS} FROM messages
+        WHERE space = :space AND chat = :chat AND seq < :before AND seq > :after
+        AND role IN ('system', 'developer') ORDER BY seq DESC LIMIT 1"""
+    first = read(db, space, chat, after=0, limit=1)
+    if not first or first[0].seq >= before or first[0].role not in ("system", "developer"):
+        return None
+    rows = db.all(sql, space=space, chat=chat, before=before, after=max(0, before - _NEAR))
+    return next(iter(to_messages(rows, repeat(chat))), first[0])
+
+
 class MessageOutline(NamedTuple):
     """The parts of a message that decide whether a chat can be cut there."""
 
@@ -342,27 +354,33 @@ def outline(db: Reader, space: str, chat: str, after: int) -> list[MessageOutlin
 
 def by_docs(db: Reader, space: str, docs: Sequence[int]) -> list[tuple[int, str, Message]]:
     """Return messages by their document numbers, each with its number and its chat."""
-    rows = list(_rows_in(db, "doc", docs, space=space))
-    messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
-    return [(row[0], row[1], message) for row, message in zip(rows, messages, strict=True)]
+    return _messages_in(db, "doc", docs, space=space)
 
 
 def by_seq(db: Reader, space: str, chat: str, seq: int) -> list[tuple[int, Message]]:
     """Return a message of a chat with its document number; [] for none."""
-    rows = list(_rows_in(db, "seq", [seq], "AND chat = :chat", space=space, chat=chat))
+    numbered = _messages_in(db, "seq", [seq], "AND chat = :chat", space=space, chat=chat)
+    return [(doc, message) for doc, _, message in numbered]
+
+
+def _messages_in(
+    db: Reader, column: str, values: Sequence[Value], also: str = "", **keys: Value
+) -> list[tuple[int, str, Message]]:
+    """Return the messages with one of some values in a column, each with its document number and its chat."""
+    rows = list(_rows_in(db, column, values, also, f"doc, chat, {WITH_VERDICTS}", **keys))
     messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
-    return [(row[0], message) for row, message in zip(rows, messages, strict=True)]
+    return [(row[0], row[1], message) for row, message in zip(rows, messages, strict=True)]
 
 
 def _rows_in(
-    reader: Reader, column: str, values: Sequence[Value], also: str = "", columns: str = _ALL, **keys: Value
+    reader: Reader, column: str, values: Sequence[Value], also: str, columns: str, **keys: Value
 ) -> Iterator[Row]:
-    """Iterate over the messages with one of some values in a column: doc, chat, columns of the message.
+    """Iterate over columns of the messages with one of some values in a column.
 
     The values are joined, because for `IN` SQLite scans the space instead of using the index of the column.
     """
-    for start in range(0, len(values), _PAGE):
-        wanted = {f"value{n}": value for n, value in enumerate(values[start : start + _PAGE])}
+    for some in batched(values, _PAGE):
+        wanted = {f"value{n}": value for n, value in enumerate(some)}
         marks = ", ".join(f"(:{name})" for name in wanted)
         sql = f"""
             WITH wanted (value) AS (VALUES {marks})

@@ -61,6 +61,8 @@ _BATCH = """
     SELECT version, agent FROM records WHERE space = :space AND version >= :batch AND batch = :batch
     ORDER BY version DESC"""
 
+_COUNTERPARTS = "SELECT other, other_version FROM moves WHERE space = :space AND version = :version"
+
 
 class Writing:
     """A transaction that writes changes of records: a batch, each with the next version of the space.
@@ -204,6 +206,19 @@ def undoable_versions(tx: Connection, space: str, agents: Sequence[str] | None) 
             passed.add(batch)
         before = rows[-1][0]
     return []
+
+
+def link(tx: Connection, here: tuple[str, int], there: tuple[str, int]) -> None:
+    """Store that two versions, each with its space, were made by one move or copy, in both spaces."""
+    for (space, version), (other, other_version) in ((here, there), (there, here)):
+        row = {"space": space, "version": version, "other": other, "other_version": other_version}
+        table_rows.add(tx, "moves", row)
+
+
+def counterparts(reader: Reader, space: str, versions: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the versions of other spaces that were made by the same moves, each with its space."""
+    results = (reader.all(_COUNTERPARTS, space=space, version=version) for version in versions)
+    return [(str(other), int(version)) for rows in results for other, version in rows]
 
 
 def _to_change(row: Row) -> Change:

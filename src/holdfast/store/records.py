@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import FEEDBACK, nearest
-from holdfast.store.database import matching, one_of, retry_transaction
+from holdfast.store.database import batched, matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import FROM, SELECT, to_record
@@ -189,8 +189,8 @@ def read_effective(
 def by_versions(reader: Reader, space: str, versions: Sequence[int]) -> dict[int, Record]:
     """Return some versions of records, current or not."""
     records = {}
-    for start in range(0, len(versions), _PAGE):
-        condition, values = one_of("r.version", versions[start : start + _PAGE])
+    for some in batched(versions):
+        condition, values = one_of("r.version", some)
         rows = reader.all(f"{SELECT} {FROM} AND {condition}", space=space, **values)
         records.update({row[0]: to_record(row) for row in rows})
     return records
@@ -221,6 +221,22 @@ def former_versions(db: Reader, space: str, like: Record) -> list[Record]:
     values: dict[str, Value] = {"chat": like.chat, "kind": like.kind, "first": first, "last": last}
     rows = db.all(sql, space=space, source=like.source, open=MAX_COUNT, **values)
     return [to_record(row) for row in rows]
+
+
+def versions_by_source(db: Reader, space: str, sources: Sequence[str]) -> dict[str, list[Record]]:
+    """Return all versions of the records imported from some sources, the oldest first; a linear scan."""
+    records: dict[str, list[Record]] = {}
+    for some in batched(sources):
+        condition, values = one_of("source", some)
+        sql = f"""{SELECT} {FROM} AND r.id IN (
+            SELECT id FROM records WHERE space = :space AND writer = 'import' AND {condition}
+        ) ORDER BY r.version"""
+        origins: dict[str, str] = {}
+        for row in db.all(sql, space=space, **values):
+            record = to_record(row)
+            source = origins.setdefault(record.id, record.source)
+            records.setdefault(source, []).append(record)
+    return records
 
 
 class RecordOutline(NamedTuple):

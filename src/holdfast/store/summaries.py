@@ -267,51 +267,49 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
 
 
 @retry_transaction
-def add_leaf(db: Database, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary | None:
-    """Let a summary stand for the messages after the frontier; None if they have changed since."""
-    with suppress(_SourcesChanged), db.writing_to(space) as tx:
-        _check_erasures(tx, space, draft)
-        rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
-        if not rows or tuple(map(int, rows[0])) != (draft.first - 1, draft.messages, draft.source_tokens):
-            raise _SourcesChanged
-        return _insert(tx, space, chat, draft, now)
-    return None
-
-
-@retry_transaction
-def add_node(
+def add(
     db: Database,
     space: str,
     chat: str,
     draft: SummaryDraft,
-    parts: Sequence[Summary],
     now: int,
-    *,
+    parts: Sequence[Summary] = (),
     extended: Summary | None = None,
 ) -> Summary | None:
-    """Let a summary stand for some of the frontier; None if those have changed since.
+    """Let a leaf stand for the messages after the frontier, or another summary for parts of the frontier.
 
-    With `extended`, it takes the place of that summary, and includes its parts.
+    With `extended`, it takes the place of that summary, and includes its parts. None if its sources have
+    changed, or something was erased, since the draft was planned.
     """
     with suppress(_SourcesChanged), db.writing_to(space) as tx:
-        _check_erasures(tx, space, draft)
-        if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
+        if not _take_sources(tx, space, chat, draft, parts, extended):
             raise _SourcesChanged
-        for part in parts:
-            if not tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=draft.id):
-                raise _SourcesChanged
         return _insert(tx, space, chat, draft, now)
     return None
 
 
+def _take_sources(
+    tx: Connection,
+    space: str,
+    chat: str,
+    draft: SummaryDraft,
+    parts: Sequence[Summary],
+    extended: Summary | None,
+) -> bool:
+    """Put a draft above its parts, and return whether its sources are as they were when it was planned."""
+    if tx.all(_ERASURES, space=space) != [(draft.erasures,)]:
+        return False
+    if not parts and not extended:
+        rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
+        planned = draft.first - 1, draft.messages, draft.source_tokens
+        return [tuple(map(int, row)) for row in rows] == [planned]
+    if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
+        return False
+    return all(tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=draft.id) for part in parts)
+
+
 class _SourcesChanged(Exception):
     """The sources of a summary have changed: the transaction is rolled back."""
-
-
-def _check_erasures(tx: Connection, space: str, draft: SummaryDraft) -> None:
-    """Raise _SourcesChanged if something was erased since the draft was planned."""
-    if tx.all(_ERASURES, space=space)[0][0] != draft.erasures:
-        raise _SourcesChanged
 
 
 def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary:
