@@ -17,7 +17,7 @@ from holdfast.types.scope import scope_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.store.database import Connection, Reader, Row, Value
+    from holdfast.store.database import Connection, Reader, Value
     from holdfast.types import Change, Scope, Writer
     from holdfast.types.grants import Rights
 
@@ -159,24 +159,19 @@ def defects(db: Reader, space: str) -> Iterator[str]:
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
     """Iterate over the grants of a space and their revocations as changes, the newest first."""
-    for row in db.all(_CHANGES, space=space):
-        yield _to_change(row)
-
-
-def _to_change(row: Row) -> Change:
-    identity, grantee, before, after, by, actor, at, why = row
-    with decoding(f"The grant {identity!r}"):
-        moment = from_micros(at)
-    told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
-    return types.Change(
-        version=0,
-        action="grant" if after else "revoke",
-        kind="grant",
-        id=identity,
-        before=before or None,
-        after=after or None,
-        by=by,
-        chat="",
-        at=moment,
-        why=f"{told}: {why}" if why else told,
-    )
+    for identity, grantee, before, after, by, actor, at, why in db.all(_CHANGES, space=space):
+        with decoding(f"The grant {identity!r}"):
+            moment = from_micros(at)
+        told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
+        yield types.Change(
+            version=0,
+            action="grant" if after else "revoke",
+            kind="grant",
+            id=identity,
+            before=before or None,
+            after=after or None,
+            by=by,
+            chat="",
+            at=moment,
+            why=f"{told}: {why}" if why else told,
+        )

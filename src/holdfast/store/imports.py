@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from holdfast.types import Scope
 
 _FIND = "SELECT account FROM imports WHERE space = :space AND file = :file AND digest = :digest"
-_KNOWN = "SELECT digest, account FROM imports WHERE space = :space AND file = :file"
 _BEGINNINGS = """
     SELECT one.id, two.id, s.chat FROM sessions s
     JOIN messages one ON one.space = s.space AND one.chat = s.chat AND one.seq = 1
@@ -49,9 +48,9 @@ def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
 
 def known_texts(db: Reader, space: str) -> list[str]:
     """Return the texts that everyone is shown anyway, such as the instructions of a project."""
-    rows = db.all(_KNOWN, space=space, file=_KNOWN_FILE)
+    account = find(db, space, _KNOWN_FILE, "")
     with decoding("What clients show anyway"):
-        return [str(text) for text in json.loads(rows[0][1])] if rows else []
+        return [str(text) for text in json.loads(account or "[]")]
 
 
 def note_known_texts(db: Database, space: str, texts: Sequence[str]) -> None:

@@ -206,7 +206,9 @@ class _RolledBack(Exception):
 
 
 def _to_lease(space: str, rows: Sequence[Row]) -> Lease:
-    return Lease(space, rows[0][-1], tuple(_to_job(row[:-2]) for row in rows), _to_payload(rows[0][-2]))
+    with decoding("The payload of a job"):
+        payload = load_object(rows[0][-2] or "{}")
+    return Lease(space, rows[0][-1], tuple(_to_job(row[:-2]) for row in rows), payload)
 
 
 def _claim(tx: Connection, space: str, wanted: Claim) -> list[Row]:
@@ -310,11 +312,6 @@ def read(
 def by_ids(db: Reader, space: str, ids: Sequence[str]) -> list[Job]:
     """Return the jobs with some ids; those that were deleted are left out."""
     return [_to_job(row) for identity in ids for row in db.all(_BY_ID, space=space, id=identity)]
-
-
-def _to_payload(text: str | None) -> Mapping[str, object]:
-    with decoding("The payload of a job"):
-        return load_object(text or "{}")
 
 
 def _to_job(row: Row) -> Job:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import matching, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import DOCUMENTS
 
@@ -123,11 +123,8 @@ def clear(db: Database, space: str, version: int | None = None) -> None:
 
 def clear_in(tx: Connection, space: str, version: int | None = None) -> None:
     """Do what `clear` does, within a transaction that has locked the space."""
-    if version is None:
-        tx.all("DELETE FROM segments WHERE space = :space", space=space)
-    else:
-        sql = "DELETE FROM segments WHERE space = :space AND version = :version"
-        tx.all(sql, space=space, version=version)
+    condition, values = matching({"version": version}, {})
+    tx.all(f"DELETE FROM segments WHERE space = :space {condition}", space=space, **values)
     tx.all(_NEXT_EPOCH, space=space)
 
 

@@ -43,7 +43,7 @@ _JOIN = """
 _LIST = f"""
     FROM sessions WHERE space = :space AND {OF_AGENT}
     AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
-    ORDER BY newest DESC, born DESC"""
+    ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset"""
 # The only statement that crosses spaces: a worker has to find spaces to work for. It reads their names only.
 _FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space > :after"
 # A space is not empty where one of these tables has rows of it.
@@ -211,15 +211,12 @@ def list_chats(
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived)}
     values |= {"anywhere": int(channel is None), "channel": channel or "", **agent_values(scope.agent)}
     most = MAX_COUNT if limit is None else limit
-    if where is None:
-        page: dict[str, Value] = {"limit": most, "offset": offset}
-        rows = db.all(
-            f"SELECT {_INFO} {_LIST} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
-        )
-        return [_info(db, scope, row, zone) for row in rows]
-    every = db.all(f"SELECT {_INFO} {_LIST}", space=scope.space, **values)
-    passing = (row for row in every if where.passes(Values(_meta(row[-1]))))
-    return [_info(db, scope, row, zone) for row in islice(passing, offset, min(offset + most, MAX_COUNT))]
+    values |= {"limit": MAX_COUNT, "offset": 0} if where else {"limit": most, "offset": offset}
+    rows = db.all(f"SELECT {_INFO} {_LIST}", space=scope.space, **values)
+    if where:
+        passing = (row for row in rows if where.passes(Values(_meta(row[-1]))))
+        rows = list(islice(passing, offset, min(offset + most, MAX_COUNT)))
+    return [_info(db, scope, row, zone) for row in rows]
 
 
 def info(db: Reader, scope: Scope, chat: str, zone: tzinfo | None = None) -> ChatInfo | None:
@@ -277,13 +274,12 @@ def check_label(
         return None
     if channel is not None:
         check_name_is_open(check_name(channel, "The channel", empty=True), "The channel")
-    since = None if created is None else to_micros(created)
-    if meta is None:
-        return ChatLabel(channel, None, since)
     unchecked: object = meta
-    if not isinstance(unchecked, Mapping):
-        raise InvalidInput(f"`meta` of a chat is {shown(meta)}.", "Pass a dict of JSON values.")
-    return ChatLabel(channel, json.loads(dump(dict(meta), "`meta` of a chat")), since)
+    if unchecked is not None:
+        if not isinstance(unchecked, Mapping):
+            raise InvalidInput(f"`meta` of a chat is {shown(meta)}.", "Pass a dict of JSON values.")
+        meta = json.loads(dump(dict(unchecked), "`meta` of a chat"))
+    return ChatLabel(channel, meta, None if created is None else to_micros(created))
 
 
 def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None:

@@ -98,8 +98,7 @@ class SummaryDraft(NamedTuple):
 def changes(db: Reader, space: str) -> Iterator[Change]:
     """Iterate over all written summaries as changes, the newest first."""
     before = MAX_COUNT
-    while True:
-        rows = db.all(_WRITTEN, space=space, before=before, page=_PAGE)
+    while rows := db.all(_WRITTEN, space=space, before=before, page=_PAGE):
         for _, identity, chat, first, last, level, model, prompt, at, agent in rows:
             how = (write_reference(chat, first, last), level, model and f"by {model}", prompt)
             why, of = ", ".join(filter(None, how)), agent or ""
@@ -108,8 +107,6 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
             yield types.Change(
                 0, "compact", "summary", identity, None, None, "system", chat, then, why, agent=of
             )
-        if len(rows) < _PAGE:
-            return
         before = rows[-1][0]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from holdfast.store.database import one_of
+from holdfast.store.database import batched, one_of
 from holdfast.store.schema import DOCUMENTS
 from holdfast.store.table_rows import insertion, put
 from holdfast.types import MAX_COUNT
@@ -24,17 +24,8 @@ _ADD = insertion("vectors", ("space", "model", "source", "number", "body"))
 _OF_SOURCE = "FROM vectors WHERE space = :space AND model = :model AND source = :source"
 _READ = f"SELECT number, body {_OF_SOURCE} AND number > :after AND number <= :until ORDER BY number"
 _ERASE_FROM = f"DELETE {_OF_SOURCE} AND number >= :number"
-# Documents that one statement names.
-_PAGE = 1_000
-# The documents that can be found now: neither replaced nor retracted nor in quarantine.
-_RECORDS = f"""
-    SELECT version, text FROM records
-    WHERE space = :space AND version > :after AND version <= :until AND ended = {MAX_COUNT} AND retracted = 0
-    AND trust <> 'quarantined' ORDER BY version LIMIT :limit"""
-_SUMMARIES = f"""
-    SELECT number, text FROM summaries
-    WHERE space = :space AND number > :after AND number <= :until AND ended = {MAX_COUNT}
-    ORDER BY number LIMIT :limit"""
+# Of documents that can be found now, which are not replaced.
+_IS_FINDABLE = {"record": "AND retracted = 0 AND trust <> 'quarantined'", "summary": ""}
 # Vectors of documents that are not there, and those of no set.
 _ORPHANS = " UNION ALL ".join(
     f"""SELECT model, source, number FROM vectors v
@@ -91,14 +82,16 @@ def by_numbers(db: Reader, space: str, model: str, source: Source, numbers: Sequ
     )
 
 
-def records(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
-    """Return version and text of the first findable records after a version up to another one."""
-    return db.all(_RECORDS, space=space, after=after, until=until, limit=limit)
-
-
-def summaries(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
-    """Return number and text of the first current summaries after a number up to another one."""
-    return db.all(_SUMMARIES, space=space, after=after, until=until, limit=limit)
+def findable(
+    db: Reader, space: str, source: Literal["record", "summary"], after: int, until: int, limit: int
+) -> list[Row]:
+    """Return number and text of the first records or summaries after a number that can be found now."""
+    table, number = DOCUMENTS[source]
+    sql = f"""
+        SELECT {number}, text FROM {table}
+        WHERE space = :space AND {number} > :after AND {number} <= :until AND ended = {MAX_COUNT}
+        {_IS_FINDABLE[source]} ORDER BY {number} LIMIT :limit"""
+    return db.all(sql, space=space, after=after, until=until, limit=limit)
 
 
 def add(
@@ -135,11 +128,9 @@ def add(
 
 def drop_others(tx: Connection, space: str, model: str) -> list[str]:
     """Delete the sets of all other models, and return the names of those."""
-    others = [vector_set.model for vector_set in sets(tx, space) if vector_set.model != model]
-    for other in others:
-        tx.all("DELETE FROM vectors WHERE space = :space AND model = :model", space=space, model=other)
-        tx.all("DELETE FROM vector_sets WHERE space = :space AND model = :model", space=space, model=other)
-    return others
+    tx.all("DELETE FROM vectors WHERE space = :space AND model <> :model", space=space, model=model)
+    sql = "DELETE FROM vector_sets WHERE space = :space AND model <> :model RETURNING model"
+    return sorted(other for (other,) in tx.all(sql, space=space, model=model))
 
 
 def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) -> list[Row]:
@@ -147,8 +138,8 @@ def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) ->
     named, erased = list(numbers), []
     for vector_set in sets(tx, space):
         keys = {"space": space, "model": vector_set.model, "source": source}
-        for start in range(0, len(named), _PAGE):
-            condition, values = one_of("number", named[start : start + _PAGE])
+        for some in batched(named):
+            condition, values = one_of("number", some)
             erased += tx.all(f"DELETE {_OF_SOURCE} AND {condition} RETURNING number", **keys, **values)
     return erased
 
