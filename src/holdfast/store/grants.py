@@ -9,7 +9,7 @@ from holdfast import types
 from holdfast.errors import Denied
 from holdfast.store import table_rows
 from holdfast.store.checksums import resealing, seal
-from holdfast.store.database import decoding, matching
+from holdfast.store.database import decoding, first_value, matching
 from holdfast.store.message_rows import from_micros
 from holdfast.types import MAX_COUNT
 from holdfast.types.scope import scope_of
@@ -66,8 +66,7 @@ def check(reader: Reader, scope: Scope, space: str, needed: Rights = "read") -> 
         return
     rights = ""
     if scope_of(space).tenant == scope.tenant and scope.acting:
-        rows = reader.all(_RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT)
-        rights = rows[0][0] if rows else ""
+        rights = first_value(reader, str, _RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT) or ""
     if rights != "write" and (needed == "write" or rights != "read"):
         raise Denied(
             f"User {scope.acting!r} may not {needed} the space {scope.reference(space)!r}.",
@@ -122,8 +121,8 @@ def put(
     why: str,
 ) -> bool:
     """Store the rights that a user has from now on, None for none; return whether that is a change."""
-    rows = tx.all(_RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
-    if (rows[0][0] if rows else "") == (rights or ""):
+    held = first_value(tx, str, _RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
+    if (held or "") == (rights or ""):
         return False
     _add(tx, space, grantee, rights or "", writer=by, actor=actor, at=at, why=why)
     return True

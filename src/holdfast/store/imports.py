@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.store import table_rows
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.database import decoding, first_value, retry_transaction
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
@@ -26,8 +26,7 @@ _KNOWN_FILE = "known texts"
 
 def find(db: Reader, space: str, file: str, digest: str) -> str | None:
     """Return the account of the import of a file with this content; None if there was none."""
-    rows = db.all(_FIND, space=space, file=file, digest=digest)
-    return str(rows[0][0]) if rows else None
+    return first_value(db, str, _FIND, space=space, file=file, digest=digest)
 
 
 @retry_transaction

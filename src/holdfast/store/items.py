@@ -21,7 +21,6 @@ _OF = "chat = :chat AND collection = :collection"
 _IS_THERE = "(expires IS NULL OR expires > :now)"
 _COLUMNS = "key, data, revision, at, expires"
 _READ = f"SELECT {_COLUMNS} FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} AND "
-_READ_ONE = f"{_READ}key = :key"
 _READ_DATA = f"""
     SELECT key, data FROM items
     WHERE space = :space AND {_OF} AND {_IS_THERE} AND key >= :first AND key <= :last ORDER BY key"""
@@ -107,7 +106,7 @@ class ItemRows:
 
     def get(self, key: str, chat: str = "") -> Item | None:
         """Return the item with a key; None if there is none."""
-        rows = self.reader.all(_READ_ONE, **self._place(chat), key=_encode(key), now=self.now)
+        rows = self.reader.all(f"{_READ}key = :key", **self._place(chat), key=_encode(key), now=self.now)
         return _to_item(rows[0]) if rows else None
 
     def get_many(self, keys: Iterable[str], chat: str = "") -> dict[str, Item]:
@@ -144,11 +143,9 @@ class ItemRows:
         above = first if after is None else max(first, _encode(after) + b"\0")
         below = last if before is None else min(last, _encode(before))
         order = "DESC" if descending else "ASC"
-        statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order}"
-        bounds: dict[str, Value] = {"above": above, "below": below}
-        if limit is not None or offset:
-            statement += " LIMIT :limit OFFSET :offset"
-            bounds |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
+        statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order} LIMIT :limit OFFSET :offset"
+        bounds: dict[str, Value] = {"above": above, "below": below, "offset": offset}
+        bounds["limit"] = MAX_COUNT if limit is None else limit
         return [*map(_to_item, self.reader.all(statement, **self._place(chat), **bounds, now=self.now))]
 
     def scan_data(self, chat: str, first: str, last: str) -> list[tuple[bytes, bytes]]:

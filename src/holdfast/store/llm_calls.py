@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store import table_rows
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import first_value, retry_transaction
 
 if TYPE_CHECKING:
     from holdfast.events import Call
@@ -94,8 +94,7 @@ def settle(db: Database, space: str, identity: str, call: Call, *, counted: bool
 
 def oldest(db: Reader, space: str, since: int, purpose: str) -> int | None:
     """Return the time of the oldest call since a time, of one purpose or of all (""); None for none."""
-    at = db.all(f"SELECT min(at) {_SINCE}", space=space, since=since, purpose=purpose)[0][0]
-    return None if at is None else int(at)
+    return first_value(db, int, f"SELECT min(at) {_SINCE}", space=space, since=since, purpose=purpose)
 
 
 def totals(db: Reader, space: str, since: int) -> list[Row]:

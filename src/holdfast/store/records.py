@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import FEEDBACK, nearest
-from holdfast.store.database import batched, matching, one_of, retry_transaction
+from holdfast.store.database import batched, first_value, matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import FROM, SELECT, to_record
@@ -108,8 +108,7 @@ def version_at(db: Reader, space: str, time: int) -> int:
     sql = (
         "SELECT version FROM records WHERE space = :space AND created <= :time ORDER BY version DESC LIMIT 1"
     )
-    rows = db.all(sql, space=space, time=time)
-    return rows[0][0] if rows else 0
+    return first_value(db, int, sql, space=space, time=time) or 0
 
 
 def read(reader: Reader, space: str, at: int, wanted: RecordFilter) -> list[Record]:
@@ -278,16 +277,13 @@ def current_texts(
 
 def versions_with_tags(db: Reader, space: str, tags: Iterable[str]) -> list[int]:
     """Return all versions with one of some tags, and possibly some without."""
-    patterns = {f"tag{n}": f"%{_escape(json.dumps(tag))}%" for n, tag in enumerate(tags)}
+    escaped = (re.sub(r"([!%_])", r"!\1", json.dumps(tag)) for tag in tags)
+    patterns = {f"tag{n}": f"%{tag}%" for n, tag in enumerate(escaped)}
     if not patterns:
         return []
     either = " OR ".join(f"tags LIKE :{name} ESCAPE '!'" for name in patterns)
     sql = f"SELECT version FROM records WHERE space = :space AND tags IS NOT NULL AND ({either})"
     return [row[0] for row in db.all(sql, space=space, **patterns)]
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"([!%_])", r"!\1", text)
 
 
 def count_learned(db: Reader, space: str, kind: str, chat: str) -> int:
@@ -327,8 +323,7 @@ def batch_of(tx: Reader, space: str, version: int) -> int | None:
         SELECT batch FROM records WHERE space = :space AND version = :version
         AND NOT EXISTS (
             SELECT 1 FROM records u WHERE u.space = :space AND u.undone > 0 AND u.undone = records.batch)"""
-    rows = tx.all(sql, space=space, version=version)
-    return int(rows[0][0]) if rows else None
+    return first_value(tx, int, sql, space=space, version=version)
 
 
 def is_current(tx: Reader, space: str, record: Record) -> bool:

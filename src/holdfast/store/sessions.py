@@ -14,7 +14,7 @@ from holdfast import types
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealing
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.database import decoding, first_value, retry_transaction
 from holdfast.store.message_rows import WITHOUT_VERDICTS, from_micros, to_messages, to_micros
 from holdfast.store.table_rows import count_up
 from holdfast.text.json_text import dump, load_object
@@ -106,8 +106,8 @@ def stats(db: Reader, space: str, chat: str) -> ChatStats:
 
 def length(db: Reader, space: str, chat: str) -> int:
     """Return the newest seq of a chat; 0 for an unknown one."""
-    rows = db.all("SELECT length FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat)
-    return int(rows[0][0]) if rows else 0
+    sql = "SELECT length FROM sessions WHERE space = :space AND chat = :chat"
+    return first_value(db, int, sql, space=space, chat=chat) or 0
 
 
 def with_message(db: Reader, space: str, id: str) -> list[str]:
@@ -122,12 +122,12 @@ def agent(db: Reader, space: str, chat: str, otherwise: str | None = None) -> st
         InvalidInput: the chat is unknown, and `otherwise` is None.
 
     """
-    rows = db.all("SELECT agent FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat)
-    if rows:
-        return str(rows[0][0])
-    if otherwise is None:
+    sql = "SELECT agent FROM sessions WHERE space = :space AND chat = :chat"
+    owner = first_value(db, str, sql, space=space, chat=chat)
+    owner = otherwise if owner is None else owner
+    if owner is None:
         raise _unknown_chat(chat)
-    return otherwise
+    return owner
 
 
 def is_of_agent(db: Reader, scope: Scope, chat: str) -> bool:
@@ -156,8 +156,7 @@ def agent_values(agent: str) -> dict[str, str]:
 def next_space(db: Reader, after: str, tables: Iterable[str] = _INHABITED) -> str | None:
     """Return the next space after another one, in the order of the database, that has rows in some tables."""
     nearest = " UNION ALL ".join(map(_FIRST_SPACE.format, tables))
-    space = db.all(f"SELECT min(space) FROM ({nearest}) AS nearest", after=after)[0][0]
-    return None if space is None else str(space)
+    return first_value(db, str, f"SELECT min(space) FROM ({nearest}) AS nearest", after=after)
 
 
 def spaces_below(db: Reader, prefix: str, tables: Iterable[str] = _INHABITED) -> Iterator[str]:
