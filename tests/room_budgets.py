@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_429,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_239,
+    "store": 5_241,
     "llm": 1_205,
     "search": 3_513,
     "dedup": 1_353,

@@ -128,9 +128,11 @@ def add(
 
 def drop_others(tx: Connection, space: str, model: str) -> list[str]:
     """Delete the sets of all other models, and return the names of those."""
-    tx.all("DELETE FROM vectors WHERE space = :space AND model <> :model", space=space, model=model)
-    sql = "DELETE FROM vector_sets WHERE space = :space AND model <> :model RETURNING model"
-    return sorted(other for (other,) in tx.all(sql, space=space, model=model))
+    others = [vector_set.model for vector_set in sets(tx, space) if vector_set.model != model]
+    for other in others:
+        tx.all("DELETE FROM vectors WHERE space = :space AND model = :model", space=space, model=other)
+        tx.all("DELETE FROM vector_sets WHERE space = :space AND model = :model", space=space, model=other)
+    return others
 
 
 def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) -> list[Row]:
