@@ -154,12 +154,12 @@ def test_the_list_needs_whole_numbers(quick: Memory, argument: str, value: Any) 
         quick.chats(**{argument: value})
 
 
-def test_a_chat_belongs_to_the_agent_that_began_it_and_is_read_by_others(week: Memory) -> None:
+def test_a_chat_belongs_to_the_agents_that_wrote_in_it_and_is_read_by_others(week: Memory) -> None:
     cook = week.scoped(agent="cook")
     cook.chat("monday").append(role="user", content="hello", at=NOON)
     assert contents(cook.chat("monday").history()) == ["on monday", "hello"]
     assert ids(week, agent="coach") == ["wednesday", "monday"]
-    assert ids(cook) == ["thursday", "tuesday"]
+    assert ids(cook) == ["thursday", "tuesday", "monday"]
     assert len(ids(cook, agent="")) == 4
     assert ids(week, agent="nobody") == []
 

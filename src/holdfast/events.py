@@ -120,7 +120,6 @@ Observer = Callable[[Event], object]
 class _Listener(NamedTuple):
     """An observer with the scope of its events, which may be those of all users of the tenant."""
 
-    token: object
     observer: Observer
     scope: Scope
     everyone: bool
@@ -170,15 +169,13 @@ class Events:
                 f"{shown(observer)} cannot be called by who works.",
                 "Pass a synchronous function of one event.",
             )
-        entry = _Listener(object(), observer, scope, everyone, may_hear)
+        entry = _Listener(observer, scope, everyone, may_hear)
         with self._lock:
             self._observers[known] = (*self._observers.get(known, ()), entry)
 
         def off() -> None:
             with self._lock:
-                self._observers[known] = tuple(
-                    other for other in self._observers.get(known, ()) if other is not entry
-                )
+                self._observers[known] = tuple(each for each in self._observers[known] if each is not entry)
 
         return off
 
@@ -199,9 +196,8 @@ class Events:
         if not self._observers:
             return
         for record in records:
-            name_of_it = name or _OF_ACTION.get(record.action)
-            if name_of_it is not None:
-                self.tell(Event(name_of_it, scope, record=record))
+            if named := name or _OF_ACTION.get(record.action):
+                self.tell(Event(named, scope, record=record))
 
 
 # Logging --------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Literal
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.types import WRITERS, Record, Writer, check_count, check_flag, check_name
+from holdfast.types.checks import are_names, is_number
 
 FIL = ("finding", "insight", "lesson")  # observations; also the order of `remember_fil`
 LONGEST = 100_000  # characters of one text; a longer one is a document, to be stored as messages
@@ -43,7 +44,7 @@ class Thresholds:
     def __post_init__(self) -> None:
         for name in ("update", "doubt"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            if not is_number(value) or not 0 <= value <= 1:
                 raise InvalidInput(f"`{name}` is {shown(value)}.", "Pass a number from 0 to 1.")
 
 
@@ -94,10 +95,11 @@ class Kind:
         _check_wish(self.name, self.learn, self.examples)
         object.__setattr__(self, "examples", tuple(self.examples))
         for names, what in ((self.targets, "targets"), (self.writers, "writers")):
-            if not _are_names(names):
+            if not are_names(names):
                 raise InvalidInput(f"`{what}` of a kind must be a tuple of strings.", "Pass a tuple.")
-        for name, limits in (("prompt_budget", self.prompt_budget), ("cap", self.cap)):
-            if not self.targets or not _is_cap(limits, self.targets):
+        for name in ("prompt_budget", "cap"):
+            limits = getattr(self, name)
+            if not self.targets or not isinstance(limits, Mapping) or set(limits) - set(self.targets):
                 raise InvalidInput(
                     f"`{name}` of the kind {self.name!r} names an unknown target.", "Name it in `targets`."
                 )
@@ -124,14 +126,6 @@ def _check_wish(name: str, learn: str, examples: object) -> None:
         raise InvalidInput(
             f"The kind {name!r} has examples of nothing.", "Say in `learn` what they are examples of."
         )
-
-
-def _are_names(names: object) -> bool:
-    return isinstance(names, tuple) and all(isinstance(name, str) for name in names)
-
-
-def _is_cap(cap: object, targets: tuple[str, ...]) -> bool:
-    return isinstance(cap, Mapping) and set(cap) <= set(targets)
 
 
 # Reflection does not decide what an agent is; its makers and users do.

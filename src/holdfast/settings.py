@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.types import check_count
+from holdfast.types.checks import are_names, is_number, is_whole
 
 KINDS = ("observe", "episode", "tidy", "reflect")
 """The kinds of jobs, except "guard" and "embed", which run where the memory was opened with one."""
@@ -93,51 +94,34 @@ class Learning:
             "kinds",
             self.kinds,
             f"Pass a tuple of some of {', '.join(KINDS)}.",
-            valid=_are_names(self.kinds, KINDS),
+            valid=are_names(self.kinds, KINDS),
         )
         for name in ("tokens", "texts", "episodes", "attempts"):
-            _check_number(name, getattr(self, name))
+            number = getattr(self, name)
+            valid = is_whole(number) and 1 <= number <= _MAX_NUMBER
+            _check(name, number, f"Pass a whole number from 1 to {_MAX_NUMBER:,}.", valid=valid)
         for name in ("idle", "every"):
-            _check_time(name, getattr(self, name))
-        _check_patience("patience", self.patience)
-        _check_patience("query_patience", self.query_patience)
+            time = getattr(self, name)
+            valid = isinstance(time, timedelta) and timedelta(0) <= time <= _MAX_TIME
+            _check(
+                name, time, f"Pass a timedelta from {timedelta(0)} to {_MAX_TIME.days:,} days.", valid=valid
+            )
+        for name in ("patience", "query_patience"):
+            seconds = getattr(self, name)
+            valid = is_number(seconds) and 0 < seconds <= _MAX_PATIENCE
+            _check(name, seconds, f"Pass seconds above 0 and up to {_MAX_PATIENCE:,}.", valid=valid)
         _check_limits(self.limits)
         object.__setattr__(self, "limits", {**_default_limits(), **self.limits})
-        patterns = self.untrusted is None or _are_names(self.untrusted)
-        _check("untrusted", self.untrusted, "Pass a tuple of patterns of names, or None.", valid=patterns)
-        _check_text("instructions", self.instructions)
-
-
-def _are_names(value: object, known: tuple[str, ...] | None = None) -> bool:
-    """Return whether a value is a tuple of strings, all of them known."""
-    return isinstance(value, tuple) and all(
-        isinstance(name, str) and (known is None or name in known) for name in value
-    )
+        valid = self.untrusted is None or are_names(self.untrusted)
+        _check("untrusted", self.untrusted, "Pass a tuple of patterns of names, or None.", valid=valid)
+        text: object = self.instructions
+        valid = isinstance(text, str) and len(text) <= _MAX_TEXT
+        _check("instructions", text, f"Pass text of at most {_MAX_TEXT:,} characters.", valid=valid)
 
 
 def _check(name: str, value: object, todo: str, *, valid: bool) -> None:
     if not valid:
         raise InvalidInput(f"`{name}` is {shown(value)}.", todo)
-
-
-def _check_text(name: str, value: object) -> None:
-    valid = isinstance(value, str) and len(value) <= _MAX_TEXT
-    _check(name, value, f"Pass text of at most {_MAX_TEXT:,} characters.", valid=valid)
-
-
-def _check_number(name: str, value: object) -> None:
-    valid = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_NUMBER
-    _check(name, value, f"Pass a whole number from 1 to {_MAX_NUMBER:,}.", valid=valid)
-
-
-def _check_time(name: str, value: object) -> None:
-    valid = isinstance(value, timedelta) and timedelta(0) <= value <= _MAX_TIME
-    _check(name, value, f"Pass a timedelta from {timedelta(0)} to {_MAX_TIME.days:,} days.", valid=valid)
-
-
-def _check_patience(name: str, value: object) -> None:
-    valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_PATIENCE
-    _check(name, value, f"Pass seconds above 0 and up to {_MAX_PATIENCE:,}.", valid=valid)
 
 
 def _check_limits(limits: object) -> None:

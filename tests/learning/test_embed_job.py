@@ -350,7 +350,10 @@ def test_a_summary_that_an_erasure_brings_back_gets_a_vector(location: str) -> N
         memory.erase(chat="a", messages=(60, 120))
         work(memory)
         numbers = [
-            number for number, _ in vectors.summaries(memory._runtime.database, memory.scope.space, 0, 99, 99)
+            number
+            for number, _ in vectors.findable(
+                memory._runtime.database, memory.scope.space, "summary", 0, 99, 99
+            )
         ]
         assert list(stored(memory, "summary")) == numbers
 

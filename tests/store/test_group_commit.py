@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from chat_messages import contents, seqs
 from holdfast import Conflict, Memory, Message, Unavailable
-from holdfast.store import log
+from holdfast.store import table_rows
 from holdfast.store.database import Connection
 from programs import run, start
 from soak import cases
@@ -134,7 +134,7 @@ def test_a_group_does_what_its_calls_do_one_after_the_other(
 
 def test_what_a_failed_call_has_written_is_undone_and_nothing_else(memory: Memory, file: Path) -> None:
     def failing(tx: Connection) -> None:
-        tx.many(log.ADD_CALL, [{"space": "/ada", "chat": "monday", "call": "c", "seq": 1}])
+        table_rows.add(tx, "calls", {"space": "/ada", "chat": "monday", "call": "c", "seq": 1})
         raise LookupError("of this call")
 
     def fail() -> None:

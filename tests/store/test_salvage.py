@@ -252,14 +252,14 @@ KILLED = """
 import sys
 from pathlib import Path
 from holdfast.store import salvage
-put, left = salvage.put, [100]
+insert, left = salvage.insert, [100]
 def slow(*given):
     left[0] -= 1
     if not left[0]:
         print("ready", flush=True)
         input()
-    return put(*given)
-salvage.put = slow
+    return insert(*given)
+salvage.insert = slow
 salvage.salvage(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
@@ -269,7 +269,7 @@ def test_killed_in_the_middle_it_begins_anew(sound: Path, tmp_path: Path) -> Non
     for _ in range(2):
         program = start(KILLED, sound, tmp_path / "new.db")
         assert program.stdout is not None
-        program.stdout.readline()
+        assert program.stdout.readline() == "ready\n"
         os.kill(program.pid, signal.SIGKILL)
         program.communicate()
         assert not (tmp_path / "new.db").exists()

@@ -16,12 +16,14 @@ ROOT = Path(holdfast.__file__).parent
 SCHEMA = (ROOT / "store" / "schema.sql").read_text("utf-8")
 TABLES = re.findall(r"CREATE TABLE (\w+)", SCHEMA)
 OURS = "|".join(TABLES)
+# … and {} stand for a table whose name is put in.
+TABLE = rf"(?:(?:{OURS})\b|(?:…|{{}})(?=\s\S))"
 
 # A table that is read or changed, and the condition that comes next, behind what stands in parentheses.
 # Looked for everywhere, also within these.
 PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 USE = re.compile(
-    rf"(?=(\b(?:FROM|JOIN|UPDATE|USING)\s+(?:{OURS})\b"
+    rf"(?=(\b(?:FROM|JOIN|UPDATE|USING)\s+{TABLE}"
     rf"(?:(?!\bWHERE\b|\bON\s+(?!CONFLICT))(?:{PARENTHESES}|[^()]))*(?:\b(?:WHERE|ON)\s+(\S* = \S+))?))"
 )
 SPACE_FIRST = re.compile(r"(?:\w+\.)?space = (?::space|\w+\.space)")
@@ -71,15 +73,7 @@ def problem(statement: str) -> str | None:
 
 ACROSS_SPACES = {
     # A worker has to find whom to work for: names of spaces, and nothing else.
-    (
-        "SELECT min(space) FROM ( "
-        "SELECT min(space) AS space FROM sessions WHERE space > :after "
-        "UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after "
-        "UNION ALL SELECT min(space) AS space FROM records WHERE space > :after "
-        "UNION ALL SELECT min(space) AS space FROM pads WHERE space > :after "
-        "UNION ALL SELECT min(space) AS space FROM grants WHERE space > :after "
-        "UNION ALL SELECT min(space) AS space FROM items WHERE space > :after ) AS nearest"
-    ),
+    "SELECT min(space) AS space FROM {} WHERE space > :after",
     # A user has to find what was granted to her: the own rights, in whatever space of the tenant.
     (
         "SELECT space, number, grantee, rights, actor, at, why FROM grants "
@@ -90,7 +84,7 @@ STATEMENTS = [
     text
     for file in sorted((ROOT / "store").glob("*.py"))
     for text in texts(file.read_text("utf-8"))
-    if re.search(rf"\b(?:FROM|JOIN|INTO|UPDATE|USING)\s+(?:{OURS})\b", text)
+    if re.search(rf"\b(?:FROM|JOIN|INTO|UPDATE|USING)\s+{TABLE}", text)
     and " ".join(text.split()) not in ACROSS_SPACES
 ]
 
@@ -134,7 +128,7 @@ def test_each_table_index_and_constraint_begins_with_the_space() -> None:
     tables = re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) (\w+) NOT NULL", SCHEMA)
     assert {tuple(rest) for table, *rest in tables} == {("space", "TEXT")}
     for statement in split_statements(SCHEMA):
-        if re.search(rf"CREATE TABLE (?:{OURS})\b", statement):
+        if re.search(rf"CREATE TABLE (?:{OURS})", statement):
             assert re.search(r"PRIMARY KEY \(space\b|space TEXT NOT NULL PRIMARY KEY", statement), statement
     text = re.sub(r"--.*", "", SCHEMA)
     assert set(re.findall(r"\b(?:KEY|UNIQUE|REFERENCES \w+|INDEX \w+\s+ON \w+)\s*\((\w+)", text)) == {"space"}

@@ -128,6 +128,13 @@ def test_what_is_no_time_or_no_cursor_is_refused(wrong: dict[str, Any]) -> None:
     assert error.value.todo
 
 
+def test_an_agent_sees_the_chats_of_others_in_which_it_wrote(memory: Memory) -> None:
+    coach = memory.scoped(agent="coach")
+    coach.chat("mill").append(role="user", content="Is it oiled?")
+    assert [chat.id for chat in coach.chats()] == ["mill"]
+    assert {chat.chat for day in coach.timeline() for chat in day.chats} == {"mill"}
+
+
 def test_it_is_of_who_acts_and_awaited_as_well(memory: Memory, shared_location: str) -> None:
     day = "2026-03-09"
     assert asyncio.run(memory.aio.timeline(day, day)) == memory.timeline(day, day)

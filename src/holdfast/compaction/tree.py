@@ -371,10 +371,8 @@ class Compactor:
         return task.draft._replace(tokens=tokens, text=text, level=level, model=model, prompt=prompt)
 
     def _store(self, task: Task, draft: SummaryDraft) -> Summary | None:
-        place, now = self._chat.place, self._chat.now()
-        if task.group is None:
-            return summaries.add_leaf(*place, draft, now)
-        return summaries.add_node(*place, draft, task.group.parts, now, extended=task.group.into)
+        parts, into = (task.group.parts, task.group.into) if task.group else ((), None)
+        return summaries.add(*self._chat.place, draft, self._chat.now(), parts, into)
 
 
 def _new_id() -> str:

@@ -74,8 +74,7 @@ def _next_batch(
         rows = segments.documents(database, space, after, until - after)
         texts = [(doc, text_of(role, name or "", content)) for doc, _, _, role, name, _, content, _ in rows]
     else:
-        read = vectors.records if source == "record" else vectors.summaries
-        texts = read(database, space, after, newest, limit)
+        texts = vectors.findable(database, space, source, after, newest, limit)
         until = texts[-1][0] if len(texts) == limit else newest
     return until, [(number, mask(text)[:LONGEST]) for number, text in texts if text.strip()]
 

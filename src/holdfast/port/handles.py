@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __getattr__ = importer(
     "holdfast.port.handles",
     {
-        "AsyncMemory": "aio",
-        "Grants": "records.grants",
-        "LLM": "llm.model",
-        "Learner": "learning.service",
-        "Quarantine": "records.quarantine",
-        "build": "prompt.build",
-        "further_memories": "tools.memory_internals",
-        "resolve": "llm.adapters",
+        "aio": "AsyncMemory",
+        "learning.service": "Learner",
+        "llm.adapters": "resolve",
+        "llm.model": "LLM",
+        "prompt.build": "build",
+        "records.grants": "Grants",
+        "records.quarantine": "Quarantine",
+        "tools.memory_internals": "further_memories",
     },
     "holdfast",
 )

@@ -9,7 +9,7 @@ from holdfast.records.draft import check_text
 from holdfast.runtime import runtime_of
 from holdfast.safety import guard
 from holdfast.store import imports, log, sessions
-from holdfast.store.record_sources import versions_by_source
+from holdfast.store.records import versions_by_source
 from holdfast.store.sessions import ChatLabel, check_label
 
 if TYPE_CHECKING:

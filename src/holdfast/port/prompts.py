@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Not all who need a part of a prompt analyse words.
 __getattr__ = importer(
-    "holdfast.port.prompts", {"is_searchable": "search.query", "parts_of": "text.requests"}, "holdfast"
+    "holdfast.port.prompts", {"search.query": "is_searchable", "text.requests": "parts_of"}, "holdfast"
 )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.store.salvage import salvage
     from holdfast.store.space_rows import RestoreReport
 
-__getattr__ = importer("holdfast.port.safekeeping", {"salvage": "store.salvage"}, "holdfast")
+__getattr__ = importer("holdfast.port.safekeeping", {"store.salvage": "salvage"}, "holdfast")
 
 
 def read_rows(memory: Memory) -> Iterator[tuple[str | None, str, Mapping[str, object]]]:

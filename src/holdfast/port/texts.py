@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 __getattr__ = importer(
     "holdfast.port.texts",
     {
-        "escaped_line": "prompt.knowledge_block",
-        "find": "text.snippet",
-        "merge": "text.snippet",
-        "one_line": "text.sentences",
+        "prompt.knowledge_block": "escaped_line",
+        "text.sentences": "one_line",
+        "text.snippet": "find merge",
     },
     "holdfast",
 )

@@ -21,7 +21,7 @@ from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked
 from holdfast.search.display import Display
-from holdfast.store import grants, instructions, log, prompt_receipts, sessions, snapshots, summaries
+from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.types import MAX_COUNT, Prompt, Receipt, check_count
@@ -199,7 +199,7 @@ class ChatReader:
             known=always,
             space=self.scope.reference(self.scope.space),
             named=self.scope.is_layered,
-            instructions=partial(instructions.newest, self.database, self.scope.space, self.chat),
+            instructions=partial(log.newest_instructions, self.database, self.scope.space, self.chat),
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
         self.cache.see(self.scope.space, self.chat, prompt.window)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.records.draft import allow, rules_of
-from holdfast.store import grants, moves, records
+from holdfast.store import grants, records
 from holdfast.store.database import retry_transaction
-from holdfast.store.record_changes import Writing
+from holdfast.store.record_changes import Writing, counterparts, link
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import scope_of
 
@@ -69,7 +69,7 @@ def _carry(
         allow(rules_of(intake.kinds, record.kind), intake.by, "remove")
         away = f"moved to {intake.scope.reference(target.space)} ({made.id})"
         gone = here.take_back(changes[source], record, "retract", away)
-        moves.link(changes[source].tx, (source, gone.version), (target.space, made.version))
+        link(changes[source].tx, (source, gone.version), (target.space, made.version))
         return [(there.scope, made), (here.scope, gone)]
 
 
@@ -127,7 +127,7 @@ def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[t
 
     """
     halves = []
-    for space, version in moves.counterparts(changes.tx, changes.space, versions):
+    for space, version in counterparts(changes.tx, changes.space, versions):
         grants.check(changes.tx, intake.scope, space, "write")
         changes.tx.lock(space)
         moved = records.by_versions(changes.tx, space, (version,)).get(version)

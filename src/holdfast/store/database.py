@@ -61,6 +61,12 @@ def damage_error(what: str, error: Exception) -> Damaged:
     return Damaged(f"{what} cannot be read ({error}).", "Restore a backup of the database.")
 
 
+def first_value(reader: Reader, of: Callable[[Any], T], sql: str, **values: Value) -> T | None:
+    """Return the first value that a query finds, as a type; None for NULL, and for none."""
+    rows = reader.all(sql, **values)
+    return of(rows[0][0]) if rows and rows[0][0] is not None else None
+
+
 @contextmanager
 def decoding(what: str) -> Iterator[None]:
     """Raise Damaged, naming `what`, if the block cannot decode a stored value."""

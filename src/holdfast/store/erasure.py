@@ -70,7 +70,7 @@ _OF_ALL = {
     for name in (*_CHAT_TABLES, "spend", "uses", "vectors", "vector_sets", "grants", "moves")
 }
 
-
+_DEFERRED = PurgeResult((), {"file": "it is rewritten later, with `verify(repair=True)`"}, done=False)
 # Kinds of erasures of a whole space.
 WHOLE = ("user", "project", "team")
 
@@ -156,13 +156,11 @@ def erase(
 
     """
     receipt = _erase(db, space, target, writer, now, allow)
-    if rewrite is None:
-        return _defer_purge(db, space, receipt)
     newest = db.all("SELECT version FROM spaces WHERE space = :space", space=DATABASE)[0][0]
-    purged = db.purge(rewrite=rewrite)
+    purged = _DEFERRED if rewrite is None else db.purge(rewrite=rewrite)
     _note_purge(db, space, receipt.id, purged, newest)
     receipt = replace(receipt, rewritten=purged.rewritten, remains=purged.remains)
-    if not purged.done:
+    if not purged.done and purged is not _DEFERRED:
         left = "; ".join(f"{part}: {why}" for part, why in purged.remains.items())
         raise Unavailable(
             f"The words are erased from every table, but the files may still hold remains of them ({left}).",
@@ -170,13 +168,6 @@ def erase(
             receipt=receipt,
         )
     return receipt
-
-
-def _defer_purge(db: Database, space: str, receipt: Erasure) -> Erasure:
-    """Note that the files are rewritten later, and return the receipt with that."""
-    later = PurgeResult((), {"file": "it is rewritten later, with `verify(repair=True)`"}, done=False)
-    _note_purge(db, space, receipt.id, later, 0)
-    return replace(receipt, remains=later.remains)
 
 
 def purge_deferred(db: Database) -> None:

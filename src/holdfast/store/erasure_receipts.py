@@ -26,10 +26,7 @@ DATABASE = "*"
 _COUNT = "SELECT count(*) FROM erasures WHERE space = :space"
 _READ = """
     SELECT id, what, counts, writer, at, digest, rewritten, remains FROM erasures
-    WHERE space = :space ORDER BY at, id"""
-_NEXT_NUMBER = """
-    INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, 1)
-    ON CONFLICT (space) DO UPDATE SET version = spaces.version + 1 RETURNING version"""
+    WHERE space = :space ORDER BY at DESC, id DESC"""
 _REWRITTEN = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 
 
@@ -61,13 +58,12 @@ class ErasureAccount:
         """Store the receipt, and return it with the key of the digest."""
         counts = {name: count for name, count in self.counts.items() if count}
         digest = self._digest.hexdigest()
-        number = tx.all(_NEXT_NUMBER, space=DATABASE)[0][0]
         row = {
             "writer": writer,
             "what": kind,
             "counts": json.dumps(counts),
             "digest": digest,
-            "number": number,
+            "number": table_rows.count_up(tx, DATABASE, "version"),
         }
         identity = insert(tx, space, now, row, to_ranges(self.docs), to_ranges(self.versions))
         return types.Erasure(identity, kind, counts, writer, from_micros(now), digest, self._key)
@@ -95,27 +91,20 @@ def to_ranges(numbers: Iterable[int]) -> list[Range]:
     return ranges
 
 
-def _read_receipts(db: Reader, space: str) -> list[Erasure]:
-    """Return the receipts of a space, the oldest first."""
-    with decoding("A receipt of an erasure"):
-        return [
-            types.Erasure(
+def changes(db: Reader, space: str) -> Iterator[Change]:
+    """Iterate over the erasures of a space as changes, the newest first."""
+    for identity, kind, counted, writer, at, digest, rewritten, remains in db.all(_READ, space=space):
+        with decoding("A receipt of an erasure"):
+            receipt = types.Erasure(
                 identity,
                 kind,
-                {str(table): int(number) for table, number in dict(json.loads(counts)).items()},
+                {str(table): int(number) for table, number in dict(json.loads(counted)).items()},
                 writer,
                 from_micros(at),
                 digest,
                 rewritten=tuple(json.loads(rewritten)),
                 remains=dict(json.loads(remains)),
             )
-            for identity, kind, counts, writer, at, digest, rewritten, remains in db.all(_READ, space=space)
-        ]
-
-
-def changes(db: Reader, space: str) -> Iterator[Change]:
-    """Iterate over the erasures of a space as changes, the newest first."""
-    for receipt in reversed(_read_receipts(db, space)):
         counts = ", ".join(f"{name}: {number:,}" for name, number in receipt.counts.items() if number)
         why = f"{receipt.what} ({counts})" if counts else receipt.what
         yield types.Change(

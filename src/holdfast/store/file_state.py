@@ -42,9 +42,8 @@ def file_state(path: str) -> FileState:
                 exists=True, writable=writable, locked=writable and _is_locked(connection), schema=schema
             )
     except sqlite3.Error as error:
-        if result_code(error) in LOCKED:
-            return FileState(exists=True, writable=writable, locked=True)
-        return FileState(exists=True, writable=writable, problem=str(error))
+        locked = result_code(error) in LOCKED
+        return FileState(exists=True, writable=writable, locked=locked, problem="" if locked else str(error))
 
 
 def _schema(connection: sqlite3.Connection) -> int:

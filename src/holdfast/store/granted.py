@@ -61,11 +61,6 @@ class GrantedDatabase(Database):
         """See `Database.check_open`."""
         self._inner.check_open()
 
-    def all(self, sql: str, **values: Value) -> list[Row]:
-        """See `Database.all`."""
-        with self.reading() as connection:
-            return connection.all(sql, **values)
-
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """See `Database.reading`; the right is checked in the same state of the database."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
 from holdfast.errors import Denied
+from holdfast.store import table_rows
 from holdfast.store.checksums import resealing, seal
-from holdfast.store.database import decoding, matching
+from holdfast.store.database import decoding, first_value, matching
 from holdfast.store.message_rows import from_micros
 from holdfast.types import MAX_COUNT
 from holdfast.types.scope import scope_of
@@ -16,7 +17,7 @@ from holdfast.types.scope import scope_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.store.database import Connection, Reader, Row, Value
+    from holdfast.store.database import Connection, Reader, Value
     from holdfast.types import Change, Scope, Writer
     from holdfast.types.grants import Rights
 
@@ -42,9 +43,6 @@ _FORGET = "DELETE FROM grants WHERE space = :space AND grantee = :grantee"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM grants WHERE space = :space"
 _END = """
     UPDATE grants SET ended = :number WHERE space = :space AND grantee = :grantee AND ended = :open"""
-_INSERT = """
-    INSERT INTO grants (space, number, ended, id, grantee, rights, writer, actor, at, why, checksum)
-    VALUES (:space, :number, :ended, :id, :grantee, :rights, :writer, :actor, :at, :why, :checksum)"""
 
 
 class GrantRow(NamedTuple):
@@ -68,8 +66,7 @@ def check(reader: Reader, scope: Scope, space: str, needed: Rights = "read") -> 
         return
     rights = ""
     if scope_of(space).tenant == scope.tenant and scope.acting:
-        rows = reader.all(_RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT)
-        rights = rows[0][0] if rows else ""
+        rights = first_value(reader, str, _RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT) or ""
     if rights != "write" and (needed == "write" or rights != "read"):
         raise Denied(
             f"User {scope.acting!r} may not {needed} the space {scope.reference(space)!r}.",
@@ -124,8 +121,8 @@ def put(
     why: str,
 ) -> bool:
     """Store the rights that a user has from now on, None for none; return whether that is a change."""
-    rows = tx.all(_RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
-    if (rows[0][0] if rows else "") == (rights or ""):
+    held = first_value(tx, str, _RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
+    if (held or "") == (rights or ""):
         return False
     _add(tx, space, grantee, rights or "", writer=by, actor=actor, at=at, why=why)
     return True
@@ -146,7 +143,7 @@ def _add(tx: Connection, space: str, grantee: str, rights: str, **fields: Value)
         "rights": rights,
         **fields,
     }
-    tx.all(_INSERT, **row, checksum=seal("grants", row, tx.key))
+    table_rows.add(tx, "grants", {**row, "checksum": seal("grants", row, tx.key)})
 
 
 def defects(db: Reader, space: str) -> Iterator[str]:
@@ -161,24 +158,19 @@ def defects(db: Reader, space: str) -> Iterator[str]:
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
     """Iterate over the grants of a space and their revocations as changes, the newest first."""
-    for row in db.all(_CHANGES, space=space):
-        yield _to_change(row)
-
-
-def _to_change(row: Row) -> Change:
-    identity, grantee, before, after, by, actor, at, why = row
-    with decoding(f"The grant {identity!r}"):
-        moment = from_micros(at)
-    told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
-    return types.Change(
-        version=0,
-        action="grant" if after else "revoke",
-        kind="grant",
-        id=identity,
-        before=before or None,
-        after=after or None,
-        by=by,
-        chat="",
-        at=moment,
-        why=f"{told}: {why}" if why else told,
-    )
+    for identity, grantee, before, after, by, actor, at, why in db.all(_CHANGES, space=space):
+        with decoding(f"The grant {identity!r}"):
+            moment = from_micros(at)
+        told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
+        yield types.Change(
+            version=0,
+            action="grant" if after else "revoke",
+            kind="grant",
+            id=identity,
+            before=before or None,
+            after=after or None,
+            by=by,
+            chat="",
+            at=moment,
+            why=f"{told}: {why}" if why else told,
+        )

@@ -7,17 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store import table_rows
+from holdfast.store.database import decoding, first_value, retry_transaction
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
     from holdfast.types import Scope
 
 _FIND = "SELECT account FROM imports WHERE space = :space AND file = :file AND digest = :digest"
-_NOTE = """
-    INSERT INTO imports (space, file, digest, account) VALUES (:space, :file, :digest, :account)
-    ON CONFLICT (space, file) DO UPDATE SET digest = excluded.digest, account = excluded.account"""
-_KNOWN = "SELECT digest, account FROM imports WHERE space = :space AND file = :file"
 _BEGINNINGS = """
     SELECT one.id, two.id, s.chat FROM sessions s
     JOIN messages one ON one.space = s.space AND one.chat = s.chat AND one.seq = 1
@@ -29,15 +26,15 @@ _KNOWN_FILE = "known texts"
 
 def find(db: Reader, space: str, file: str, digest: str) -> str | None:
     """Return the account of the import of a file with this content; None if there was none."""
-    rows = db.all(_FIND, space=space, file=file, digest=digest)
-    return str(rows[0][0]) if rows else None
+    return first_value(db, str, _FIND, space=space, file=file, digest=digest)
 
 
 @retry_transaction
 def note(db: Database, space: str, file: str, digest: str, account: str) -> None:
     """Store the account of a file, in place of that of its earlier content."""
     with db.writing() as tx:
-        tx.all(_NOTE, space=space, file=file, digest=digest, account=account)
+        row = {"space": space, "file": file, "digest": digest, "account": account}
+        table_rows.put(tx, "imports", row)
 
 
 def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
@@ -50,9 +47,9 @@ def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
 
 def known_texts(db: Reader, space: str) -> list[str]:
     """Return the texts that everyone is shown anyway, such as the instructions of a project."""
-    rows = db.all(_KNOWN, space=space, file=_KNOWN_FILE)
+    account = find(db, space, _KNOWN_FILE, "")
     with decoding("What clients show anyway"):
-        return [str(text) for text in json.loads(rows[0][1])] if rows else []
+        return [str(text) for text in json.loads(account or "[]")]
 
 
 def note_known_texts(db: Database, space: str, texts: Sequence[str]) -> None:

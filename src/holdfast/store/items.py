@@ -8,6 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from holdfast.errors import Conflict
+from holdfast.store import table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.database import batched, decoding, one_of, retry_transaction
 from holdfast.text.json_text import dump
@@ -20,7 +21,6 @@ _OF = "chat = :chat AND collection = :collection"
 _IS_THERE = "(expires IS NULL OR expires > :now)"
 _COLUMNS = "key, data, revision, at, expires"
 _READ = f"SELECT {_COLUMNS} FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} AND "
-_READ_ONE = f"{_READ}key = :key"
 _READ_DATA = f"""
     SELECT key, data FROM items
     WHERE space = :space AND {_OF} AND {_IS_THERE} AND key >= :first AND key <= :last ORDER BY key"""
@@ -30,13 +30,12 @@ _READ_CHATS = f"""
 _PUT = """
     INSERT INTO items (space, chat, collection, key, data, revision, at, expires, checksum)
     VALUES (:space, :chat, :collection, :key, :data, 1, :at, :expires, :checksum)
-    ON CONFLICT (space, chat, collection, key) DO """
-_OVERWRITE = """UPDATE SET
-    data = excluded.data, revision = items.revision + 1, at = excluded.at, expires = excluded.expires,
-    checksum = excluded.checksum"""
+    ON CONFLICT (space, chat, collection, key) DO UPDATE SET
+        data = excluded.data, revision = items.revision + 1, at = excluded.at, expires = excluded.expires,
+        checksum = excluded.checksum"""
 _REPLACE = f"""
-    UPDATE items SET data = :data, revision = revision + 1, at = :at, expires = :expires, checksum = :checksum
-    WHERE space = :space AND {_OF} AND key = :key AND revision = :revision RETURNING revision"""
+    UPDATE items SET data = :data, revision = :revision, at = :at, expires = :expires, checksum = :checksum
+    WHERE space = :space AND {_OF} AND key = :key AND revision = :revision - 1 RETURNING revision"""
 _RENEW = f"""
     UPDATE items SET expires = :expires, checksum = :checksum
     WHERE space = :space AND {_OF} AND key = :key"""
@@ -107,7 +106,7 @@ class ItemRows:
 
     def get(self, key: str, chat: str = "") -> Item | None:
         """Return the item with a key; None if there is none."""
-        rows = self.reader.all(_READ_ONE, **self._place(chat), key=_encode(key), now=self.now)
+        rows = self.reader.all(f"{_READ}key = :key", **self._place(chat), key=_encode(key), now=self.now)
         return _to_item(rows[0]) if rows else None
 
     def get_many(self, keys: Iterable[str], chat: str = "") -> dict[str, Item]:
@@ -144,11 +143,9 @@ class ItemRows:
         above = first if after is None else max(first, _encode(after) + b"\0")
         below = last if before is None else min(last, _encode(before))
         order = "DESC" if descending else "ASC"
-        statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order}"
-        bounds: dict[str, Value] = {"above": above, "below": below}
-        if limit is not None or offset:
-            statement += " LIMIT :limit OFFSET :offset"
-            bounds |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
+        statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order} LIMIT :limit OFFSET :offset"
+        bounds: dict[str, Value] = {"above": above, "below": below, "offset": offset}
+        bounds["limit"] = MAX_COUNT if limit is None else limit
         return [*map(_to_item, self.reader.all(statement, **self._place(chat), **bounds, now=self.now))]
 
     def scan_data(self, chat: str, first: str, last: str) -> list[tuple[bytes, bytes]]:
@@ -177,9 +174,7 @@ class ItemRows:
         # In one order everywhere, so that of two transactions none waits for the other.
         ordered = sorted(data.items())
         self.write(
-            lambda tx: tx.many(
-                _PUT + _OVERWRITE, [self._row(tx, chat, *pair, self.now, expires) for pair in ordered]
-            )
+            lambda tx: tx.many(_PUT, [self._row(tx, chat, *pair, self.now, expires) for pair in ordered])
         )
 
     def replace(self, key: str, data: bytes, revision: int, chat: str = "") -> int:
@@ -190,20 +185,20 @@ class ItemRows:
 
         """
 
-        def replace(tx: Connection) -> list[Row]:
-            row = self._row(tx, chat, key, data, self.now, None)
+        def replace(tx: Connection) -> bool:
+            row = self._row(tx, chat, key, data, self.now, None) | {"revision": revision + 1}
             if revision:
-                return tx.all(_REPLACE, **row, revision=revision)
+                return bool(tx.all(_REPLACE, **row))
             gone = f"{_DELETE}key = :key AND expires <= :now"
             tx.all(gone, **self._place(chat), key=row["key"], now=self.now)
-            return tx.all(f"{_PUT}NOTHING RETURNING revision", **row)
+            return table_rows.insert(tx, "items", row)
 
-        if not (rows := self.write(replace)):
+        if not self.write(replace):
             raise Conflict(
                 f"The item {key!r} was written by somebody else since its revision {revision}.",
                 "Read it again, and repeat the change.",
             )
-        return int(rows[0][0])
+        return revision + 1
 
     def renew(self, expires: Mapping[str, int], chat: str = "") -> None:
         """Set the times at which items expire, by their keys, within `writing`; lasting items stay so."""

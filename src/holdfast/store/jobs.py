@@ -63,19 +63,15 @@ _FAIL_DAMAGED = """
         payload = NULL
     WHERE space = :space AND id = :id"""
 _CRASHED = "Its worker died each time. Fix what ends it, then retry the job."
-_FINISHED = {
-    # If it was added again while it ran, it has a time at which it is due.
-    "done": """UPDATE jobs SET status = CASE WHEN due > 0 THEN 'open' ELSE 'done' END, attempts = 0,
-        payload = CASE WHEN due > 0 THEN payload END,
-        worker = '', ended = :now, reason = '', error = ''
-        WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
-    "open": """UPDATE jobs SET status = 'open', worker = '', due = :due, reason = :reason, error = :error,
-        attempts = attempts - :uncounted
-        WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
-    "failed": """UPDATE jobs SET status = 'failed', worker = '', ended = :now, reason = :reason,
-        error = :error
-        WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
-}
+# If a job that is done was added again while it ran, it has a time at which it is due.
+_FINISH = f"""
+    UPDATE jobs SET worker = '', reason = :reason, error = :error,
+        status = CASE WHEN :status = 'done' AND due > 0 THEN 'open' ELSE :status END,
+        payload = CASE WHEN :status = 'done' AND due = 0 THEN NULL ELSE payload END,
+        attempts = CASE WHEN :status = 'done' THEN 0 ELSE attempts - :uncounted END,
+        due = CASE WHEN :status = 'open' THEN :due ELSE due END,
+        ended = CASE WHEN :status = 'open' THEN ended ELSE :now END
+    WHERE space = :space AND id = :id AND worker = :worker RETURNING {_COLUMNS}"""
 _REVOKE = "UPDATE jobs SET status = 'open', worker = '' WHERE space = :space AND status = 'running'"
 _RETRY = """
     UPDATE jobs SET status = 'open', due = :now, attempts = 0
@@ -210,7 +206,9 @@ class _RolledBack(Exception):
 
 
 def _to_lease(space: str, rows: Sequence[Row]) -> Lease:
-    return Lease(space, rows[0][-1], tuple(_to_job(row[:-2]) for row in rows), _to_payload(rows[0][-2]))
+    with decoding("The payload of a job"):
+        payload = load_object(rows[0][-2] or "{}")
+    return Lease(space, rows[0][-1], tuple(_to_job(row[:-2]) for row in rows), payload)
 
 
 def _claim(tx: Connection, space: str, wanted: Claim) -> list[Row]:
@@ -275,17 +273,15 @@ def finish(
 
     An attempt that is not `counted` does not bring a job nearer to its final failure.
     """
-    values: dict[str, Value] = {"now": now, "due": due, "reason": reason, "error": error}
-    values["uncounted"] = int(not counted)
-    used = {name: value for name, value in values.items() if f":{name}" in _FINISHED[status]}
+    values: dict[str, Value] = {"status": status, "now": now, "due": due, "reason": reason, "error": error}
+    values |= {"worker": held.worker, "uncounted": int(not counted)}
     ended = []
     with db.writing_to(held.space) as tx:
         for job in held.jobs:
-            keys: dict[str, Value] = {"space": held.space, "id": job.id}
-            if tx.all(_FINISHED[status], worker=held.worker, **keys, **used):
-                ended += [_to_job(row) for row in tx.all(_BY_ID, **keys)]
-                if status == "done":
-                    tx.all(_DROP, **keys)
+            rows = tx.all(_FINISH, space=held.space, id=job.id, **values)
+            ended += [_to_job(row) for row in rows]
+            if rows and status == "done":
+                tx.all(_DROP, space=held.space, id=job.id)
     return ended
 
 
@@ -316,11 +312,6 @@ def read(
 def by_ids(db: Reader, space: str, ids: Sequence[str]) -> list[Job]:
     """Return the jobs with some ids; those that were deleted are left out."""
     return [_to_job(row) for identity in ids for row in db.all(_BY_ID, space=space, id=identity)]
-
-
-def _to_payload(text: str | None) -> Mapping[str, object]:
-    with decoding("The payload of a job"):
-        return load_object(text or "{}")
 
 
 def _to_job(row: Row) -> Job:

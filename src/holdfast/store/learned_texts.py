@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.store import records
+from holdfast.store import records, table_rows
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Value
+    from holdfast.store.database import Connection, Database
     from holdfast.types import Record
 
 _FIND = "SELECT record FROM heard WHERE space = :space AND digest = :digest"
-_NOTE = """
-    INSERT INTO heard (space, digest, chat, first, last, record)
-    VALUES (:space, :digest, :chat, :first, :last, :record)
-    ON CONFLICT (space, digest) DO NOTHING"""
 
 
 def find(db: Database, space: str, text: Record) -> Record | None:
@@ -28,8 +24,8 @@ def find(db: Database, space: str, text: Record) -> Record | None:
 def note(tx: Connection, space: str, text: Record, became: Record) -> None:
     """Store the record that a learned text became."""
     first, last = text.messages or (0, 0)
-    source: dict[str, Value] = {"digest": _digest(text), "chat": text.chat, "first": first, "last": last}
-    tx.all(_NOTE, space=space, record=became.id, **source)
+    source = {"digest": _digest(text), "chat": text.chat, "first": first, "last": last}
+    table_rows.insert(tx, "heard", {"space": space, "record": became.id, **source})
 
 
 def _digest(text: Record) -> str:

@@ -6,19 +6,13 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import retry_transaction
+from holdfast.store import table_rows
+from holdfast.store.database import first_value, retry_transaction
 
 if TYPE_CHECKING:
     from holdfast.events import Call
     from holdfast.store.database import Connection, Database, Reader, Row, Value
 
-_RESERVE = """
-    INSERT INTO spend (
-        space, id, at, purpose, model, agent, chat, job,
-        prompt_tokens, answer_tokens, counted, micros, outcome)
-    VALUES (
-        :space, :id, :at, :purpose, :model, :agent, :chat, :job,
-        :prompt_tokens, :answer_tokens, 0, 0, 'asked')"""
 _SETTLE = """
     UPDATE spend SET prompt_tokens = :prompt_tokens, answer_tokens = :answer_tokens, counted = :counted,
         micros = :micros, outcome = :outcome
@@ -69,7 +63,8 @@ def reserve(
         for limit in limits:
             if _exceeds(tx, space, call, limit):
                 return limit
-        tx.all(_RESERVE, space=space, id=identity, at=now, **call._asdict())
+        row = {"space": space, "id": identity, "at": now, "counted": 0, "micros": 0, "outcome": "asked"}
+        table_rows.add(tx, "spend", row | call._asdict())
     return identity
 
 
@@ -99,8 +94,7 @@ def settle(db: Database, space: str, identity: str, call: Call, *, counted: bool
 
 def oldest(db: Reader, space: str, since: int, purpose: str) -> int | None:
     """Return the time of the oldest call since a time, of one purpose or of all (""); None for none."""
-    at = db.all(f"SELECT min(at) {_SINCE}", space=space, since=since, purpose=purpose)[0][0]
-    return None if at is None else int(at)
+    return first_value(db, int, f"SELECT min(at) {_SINCE}", space=space, since=since, purpose=purpose)
 
 
 def totals(db: Reader, space: str, since: int) -> list[Row]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
-from holdfast.store import prompt_receipts
+from holdfast.store import prompt_receipts, table_rows
 from holdfast.store.checksums import resealing, seal, sealer
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.database import batched, decoding, retry_transaction
 from holdfast.store.message_rows import (
-    COLUMNS,
     WITH_VERDICTS,
     WITHOUT_VERDICTS,
     StoredMessages,
@@ -35,9 +34,10 @@ if TYPE_CHECKING:
     from holdfast.store.sessions import ChatLabel
     from holdfast.types import Scope
 
-_ALL = f"doc, chat, {WITH_VERDICTS}"
 # Rows read at once when a reader does not say how many it will need.
 _PAGE = 256
+# Messages before a window that are searched for instructions.
+_NEAR = 5_000
 # Characters of a call's id; a longer one is looked up by its hash, because keys of an index are limited.
 _LONG_CALL = 128
 _OUR_ID = late_pattern(r"[0-9a-f]{20}")
@@ -50,23 +50,13 @@ NEWEST_DOC = """
     ) AS newest"""
 _ADD_TO_SESSION = f"""
     UPDATE sessions SET
-        length = length + :n,
+        length = length + :length,
         tokens = tokens + :tokens,
         oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
         newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END
     WHERE space = :space AND chat = :chat
     RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined"""
-_BEGIN_SESSION = """
-    INSERT INTO sessions (
-        space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
-    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :created, :checksum)"""
 _SET_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
-_INSERT = f"""
-    INSERT INTO messages (space, chat, doc, given, checksum, {COLUMNS})
-    VALUES (:space, :chat, :doc, :given, :checksum, :{COLUMNS.replace(", ", ", :")})"""
-ADD_CALL = """
-    INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
-    ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 
 
@@ -168,14 +158,13 @@ def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dic
     Ids of callers are in an index. Generated ones are not, because an index costs a tenth of an append: they
     begin with the document number.
     """
-    wanted = set(ids)
     docs = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
-    generated = _rows_in(tx, "doc", docs, "AND chat = :chat AND given = 0", _ALL, **keys)
-    rows = [row for row in generated if row[3] in wanted]
-    left = list(wanted.difference([row[3] for row in rows]))
-    rows += _rows_in(tx, "id", left, "AND chat = :chat AND given = 1", _ALL, **keys)
-    messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
-    return {message.id: message for message in messages}
+    numbered = _messages_in(tx, "doc", docs, "AND chat = :chat AND given = 0", **keys)
+    wanted = set(ids)
+    generated = {message.id: message for _, _, message in numbered if message.id in wanted}
+    left = list(wanted.difference(generated))
+    given = _messages_in(tx, "id", left, "AND chat = :chat AND given = 1", **keys)
+    return generated | {message.id: message for _, _, message in given}
 
 
 def given_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> set[str]:
@@ -199,15 +188,16 @@ def _insert(
 ) -> None:
     times = [row["at"] for row in rows]
     space, chat = str(keys["space"]), str(keys["chat"])
-    counted = {**keys, "n": len(rows), "tokens": sum([row["tokens"] for row in rows])}
+    counted = {**keys, "length": len(rows), "tokens": sum([row["tokens"] for row in rows])}
     counted |= {"oldest": min(times), "newest": max(times)}
+    requests = [row["content"] for row in rows if row["role"] == "user"]
     session = tx.all(_ADD_TO_SESSION, **counted)
     if not session:
-        session = _begin_session(tx, counted, agent=agent, title=_title(rows), created=now)
+        session = _begin_session(tx, counted, agent=agent, title=title_of(*requests), created=now)
     length, title, doc, owner, joined = session[0]
     if agent not in ("", owner, *(joined or "").split("\n")):
         join(tx, space, chat, agent)
-    if not title and (title := _title(rows)):
+    if not title and (title := title_of(*requests)):
         with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_SET_TITLE, **keys, title=title)
     seq, checksum = length - len(rows), sealer("messages", tx.key)
@@ -224,22 +214,21 @@ def _insert(
         if row["calls"] or row["answers"]:
             _link_calls(tx, keys, row)
         row["checksum"] = checksum(row)
-    tx.many(_INSERT, rows)
+    tx.many(table_rows.insertion("messages", tuple(rows[0])), rows)
 
 
 def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -> list[Row]:
     doc = tx.all(NEWEST_DOC, space=str(counted["space"]))[0][0]
-    row = {**counted, **fields, "born": doc + 1}
-    first = {**row, "archived": 0, "channel": None, "meta": None, "joined": None}
-    tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
-    return [(row["n"], row["title"], doc, row["agent"], None)]
+    row = {**counted, **fields, "born": doc + 1, "archived": 0, "channel": None, "meta": None, "joined": None}
+    table_rows.add(tx, "sessions", {**row, "checksum": seal("sessions", row, tx.key)})
+    return [(row["length"], row["title"], doc, row["agent"], None)]
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
     """Index the calls of a message; of the calls that it answers, keep those of this chat."""
     if row["calls"]:
-        made = [call_key(call[0]) for call in json.loads(row["calls"])]
-        tx.many(ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
+        made = [{**keys, "call": call_key(call[0]), "seq": row["seq"]} for call in json.loads(row["calls"])]
+        tx.many(table_rows.replacement("calls", tuple(made[0])), made)
     elif row["answers"]:
         claimed = json.loads(row["answers"])
         present = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
@@ -263,14 +252,9 @@ def call_key(call: str) -> str:
     return sha256(call.encode()).hexdigest()
 
 
-def _title(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the first request of the user as a title; "" for none."""
-    return title_from([row["content"] for row in rows if row["role"] == "user"], mask)
-
-
-def title_of(text: str) -> str:
-    """Return a text as a title, credentials masked: titles are shown everywhere."""
-    return title_from([text], mask)
+def title_of(*texts: str) -> str:
+    """Return the title of a chat by the requests of its user, credentials masked: it is shown everywhere."""
+    return title_from(texts, mask)
 
 
 def read(
@@ -323,6 +307,22 @@ def forward(db: Reader, space: str, chat: str, after: int, last: int) -> Iterato
         after = page[-1].seq
 
 
+def newest_instructions(db: Reader, space: str, chat: str, before: int) -> Message | None:
+    """Return the newest system or developer message before a seq, if the chat begins with one.
+
+    Only the nearest 5,000 messages and the first one are searched, so that the cost has a bound.
+    """
+    sql = f"""
+        SELECT {WITHOUT_VERDICTS} FROM messages
+        WHERE space = :space AND chat = :chat AND seq < :before AND seq > :after
+        AND role IN ('system', 'developer') ORDER BY seq DESC LIMIT 1"""
+    first = read(db, space, chat, after=0, limit=1)
+    if not first or first[0].seq >= before or first[0].role not in ("system", "developer"):
+        return None
+    rows = db.all(sql, space=space, chat=chat, before=before, after=max(0, before - _NEAR))
+    return next(iter(to_messages(rows, repeat(chat))), first[0])
+
+
 class MessageOutline(NamedTuple):
     """The parts of a message that decide whether a chat can be cut there."""
 
@@ -354,27 +354,33 @@ def outline(db: Reader, space: str, chat: str, after: int) -> list[MessageOutlin
 
 def by_docs(db: Reader, space: str, docs: Sequence[int]) -> list[tuple[int, str, Message]]:
     """Return messages by their document numbers, each with its number and its chat."""
-    rows = list(_rows_in(db, "doc", docs, space=space))
-    messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
-    return [(row[0], row[1], message) for row, message in zip(rows, messages, strict=True)]
+    return _messages_in(db, "doc", docs, space=space)
 
 
 def by_seq(db: Reader, space: str, chat: str, seq: int) -> list[tuple[int, Message]]:
     """Return a message of a chat with its document number; [] for none."""
-    rows = list(_rows_in(db, "seq", [seq], "AND chat = :chat", space=space, chat=chat))
+    numbered = _messages_in(db, "seq", [seq], "AND chat = :chat", space=space, chat=chat)
+    return [(doc, message) for doc, _, message in numbered]
+
+
+def _messages_in(
+    db: Reader, column: str, values: Sequence[Value], also: str = "", **keys: Value
+) -> list[tuple[int, str, Message]]:
+    """Return the messages with one of some values in a column, each with its document number and its chat."""
+    rows = list(_rows_in(db, column, values, also, f"doc, chat, {WITH_VERDICTS}", **keys))
     messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
-    return [(row[0], message) for row, message in zip(rows, messages, strict=True)]
+    return [(row[0], row[1], message) for row, message in zip(rows, messages, strict=True)]
 
 
 def _rows_in(
-    reader: Reader, column: str, values: Sequence[Value], also: str = "", columns: str = _ALL, **keys: Value
+    reader: Reader, column: str, values: Sequence[Value], also: str, columns: str, **keys: Value
 ) -> Iterator[Row]:
-    """Iterate over the messages with one of some values in a column: doc, chat, columns of the message.
+    """Iterate over columns of the messages with one of some values in a column.
 
     The values are joined, because for `IN` SQLite scans the space instead of using the index of the column.
     """
-    for start in range(0, len(values), _PAGE):
-        wanted = {f"value{n}": value for n, value in enumerate(values[start : start + _PAGE])}
+    for some in batched(values, _PAGE):
+        wanted = {f"value{n}": value for n, value in enumerate(some)}
         marks = ", ".join(f"(:{name})" for name in wanted)
         sql = f"""
             WITH wanted (value) AS (VALUES {marks})

@@ -5,32 +5,21 @@ Metadata of messages and records changes by erasure only; changes of the metadat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from holdfast.store.database import decoding
+from holdfast.store.schema import DOCUMENTS
 from holdfast.text.json_text import load_object
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Reader
+    from holdfast.store.database import Reader
 
 Labelled = Literal["message", "record"]
 # Numbers whose rows are read at once.
 _PAGE = 4_096
-_ROWS: Mapping[Labelled, str] = {
-    "message": """
-        SELECT doc, meta FROM messages
-        WHERE space = :space AND doc > :after AND doc <= :until AND meta IS NOT NULL ORDER BY doc""",
-    "record": """
-        SELECT version, meta FROM records
-        WHERE space = :space AND version > :after AND version <= :until AND meta IS NOT NULL
-        ORDER BY version""",
-}
 _OF_CHATS = "SELECT chat, meta FROM sessions WHERE space = :space AND meta IS NOT NULL"
 _STATE = "SELECT coalesce(max(epoch), 0), coalesce(max(labels), 0) FROM spaces WHERE space = :space"
-_COUNT_CHANGE = """
-    INSERT INTO spaces (space, epoch, labels) VALUES (:space, 0, 1)
-    ON CONFLICT (space) DO UPDATE SET labels = spaces.labels + 1"""
 
 
 class MetadataState(NamedTuple):
@@ -45,11 +34,6 @@ def state(db: Reader, space: str) -> MetadataState:
     return MetadataState(*db.all(_STATE, space=space)[0])
 
 
-def count_change(tx: Connection, space: str) -> None:
-    """Count a change of the metadata of chats, in the transaction that stores it."""
-    tx.all(_COUNT_CHANGE, space=space)
-
-
 def of_documents(
     db: Reader, space: str, source: Labelled, after: int, until: int
 ) -> Iterator[tuple[int, dict[str, object]]]:
@@ -59,10 +43,15 @@ def of_documents(
         Damaged: some cannot be decoded.
 
     """
+    table, column = DOCUMENTS[source]
+    # By numbers on both sides, so that an index is used on a database that has no statistics yet.
+    sql = f"""
+        SELECT {column}, meta FROM {table}
+        WHERE space = :space AND {column} > :after AND {column} <= :until AND meta IS NOT NULL
+        ORDER BY {column}"""
     while after < until:
-        # By numbers on both sides, so that an index is used on a database that has no statistics yet.
         end = min(until, after + _PAGE)
-        for number, text in db.all(_ROWS[source], space=space, after=after, until=end):
+        for number, text in db.all(sql, space=space, after=after, until=end):
             yield number, _decode(text)
         after = end
 

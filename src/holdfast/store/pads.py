@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store import table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.database import retry_transaction
 from holdfast.store.runs import check_run
@@ -12,11 +13,6 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
 
 _READ = "SELECT name, value FROM pads WHERE space = :space AND chat = :chat AND run = :run"
-_WRITE = """
-    INSERT INTO pads (space, chat, run, name, value, at, checksum)
-    VALUES (:space, :chat, :run, :name, :value, :at, :checksum)
-    ON CONFLICT (space, chat, run, name) DO UPDATE SET
-        value = excluded.value, at = excluded.at, checksum = excluded.checksum"""
 _REMOVE = """
     DELETE FROM pads WHERE space = :space AND chat = :chat AND run = :run AND (:every = 1 OR name = :name)
     RETURNING name"""
@@ -64,7 +60,7 @@ def write(db: Database, key: ScratchpadKey, name: str, value: str, now: int) -> 
 def put(tx: Connection, key: ScratchpadKey, name: str, value: str, now: int) -> None:
     """Store the value of a name within a transaction of the caller."""
     row = {**key._asdict(), "name": name, "value": value, "at": now}
-    tx.all(_WRITE, **row, checksum=seal("pads", row, tx.key))
+    table_rows.put(tx, "pads", {**row, "checksum": seal("pads", row, tx.key)})
 
 
 @retry_transaction

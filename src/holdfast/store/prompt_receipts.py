@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
+from holdfast.store import table_rows
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import MAX_COUNT
@@ -20,17 +21,10 @@ MAX_ANSWERED = 2_000
 # How many prompts of a chat may wait for their answers, each of another open memory.
 MAX_WAITING = 16
 _COLUMNS = "seq, at, version, shared, budget, policy, system, query, summary_ids, hits"
-_PARAMETERS = f":{_COLUMNS.replace(', ', ', :')}"
 # Only for an existing chat, and not if something was erased since the prompt was made: it may name that.
-_NOTE = f"""
-    INSERT INTO receipts (space, chat, worker, {_COLUMNS})
-    SELECT space, chat, :worker, {_PARAMETERS} FROM sessions WHERE space = :space AND chat = :chat
-    AND (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) = :epoch
-    ON CONFLICT (space, chat, seq, worker) DO UPDATE SET
-        at = excluded.at, version = excluded.version, shared = excluded.shared, budget = excluded.budget,
-        policy = excluded.policy, system = excluded.system, query = excluded.query,
-        summary_ids = excluded.summary_ids, hits = excluded.hits
-    RETURNING 1"""
+_IS_UNCHANGED = """
+    SELECT 1 FROM sessions WHERE space = :space AND chat = :chat
+    AND (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) = :epoch"""
 _DELETE_OLDEST = """
     DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND at < (
         SELECT min(at) FROM (
@@ -44,7 +38,6 @@ _ANSWER = """
     UPDATE receipts SET seq = :seq, worker = ''
     WHERE space = :space AND chat = :chat AND seq = 0 AND worker = :worker"""
 _DELETE_WAITING = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND at <= :at"
-_ADD = f"INSERT INTO receipts (space, chat, worker, {_COLUMNS}) VALUES (:space, :chat, '', {_PARAMETERS})"
 _DELETE_ANSWERED = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq > 0 AND seq <= :last"
 _SHOWN_LAST = """
     SELECT shown FROM messages WHERE space = :space AND chat = :chat AND seq = (
@@ -91,7 +84,9 @@ def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epo
     """
     with db.writing_to(space, lasting=False) as tx:
         keys: dict[str, Value] = {"space": space, "chat": chat}
-        stored = bool(tx.all(_NOTE, **keys, worker=worker, epoch=epoch, **_row(receipt), seq=0))
+        stored = bool(tx.all(_IS_UNCHANGED, **keys, epoch=epoch))
+        if stored:
+            table_rows.put(tx, "receipts", {**keys, "seq": 0, "worker": worker, **_row(receipt)})
         tx.all(_DELETE_OLDEST, **keys, waiting=MAX_WAITING)
     return stored
 
@@ -110,7 +105,7 @@ def link_answer(tx: Connection, space: str, chat: str, prompt: LastPrompt, seq: 
         if len(waiting) > 1:
             tx.all(_DELETE_WAITING, **keys, at=chosen[1])
     elif prompt.unstored is not None:
-        tx.all(_ADD, **keys, **_row(prompt.unstored), seq=seq)
+        table_rows.add(tx, "receipts", {**keys, "seq": seq, "worker": "", **_row(prompt.unstored)})
     if seq > MAX_ANSWERED and (waiting or prompt.unstored):
         tx.all(_DELETE_ANSWERED, **keys, last=seq - MAX_ANSWERED)
     seen = [row[2] for row in waiting] or [row[0] for row in tx.all(_SHOWN_LAST, **keys) if row[0]]

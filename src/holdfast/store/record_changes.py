@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from holdfast import types
 from holdfast.errors import Conflict
 from holdfast.kinds import FEEDBACK
+from holdfast.store import table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
-from holdfast.store.record_rows import COLUMNS, to_row, to_wordings
+from holdfast.store.record_rows import to_row, to_wordings
 from holdfast.store.records import STATE, SpaceState
 from holdfast.types import MAX_COUNT, Record
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 # The priority of a record for which none was given.
 _USUAL = 5
-_INSERT = f"""
-    INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {COLUMNS})
-    VALUES (
-        :space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{COLUMNS.replace(", ", ", :")})"""
 _END = """
     UPDATE records SET ended = :version WHERE space = :space AND version = :before AND ended = :open
     RETURNING born"""
@@ -43,9 +40,6 @@ _END_AT_NEXT = """
 _LAST_MESSAGE = """
     SELECT at FROM messages WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last
     ORDER BY seq DESC LIMIT 1"""
-_ADD_JOB = """
-    INSERT INTO jobs (space, id, kind, status, record, other, at, agent)
-    VALUES (:space, :id, :kind, 'open', :record, :other, :at, :agent)"""
 _SET_VERSION = """
     INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, :version)
     ON CONFLICT (space) DO UPDATE SET version = excluded.version"""
@@ -66,6 +60,8 @@ _BATCHES = """
 _BATCH = """
     SELECT version, agent FROM records WHERE space = :space AND version >= :batch AND batch = :batch
     ORDER BY version DESC"""
+
+_COUNTERPARTS = "SELECT other, other_version FROM moves WHERE space = :space AND version = :version"
 
 
 class Writing:
@@ -115,7 +111,7 @@ class Writing:
         row = to_row(record)
         row |= {"space": self.space, "ended": MAX_COUNT, "born": self._end(before), "batch": self._batch}
         row |= {"undone": undone, "doc": self._doc, "writer": by}
-        self.tx.all(_INSERT, **row, checksum=seal("records", row, self.tx.key))
+        table_rows.add(self.tx, "records", {**row, "checksum": seal("records", row, self.tx.key)})
         return record
 
     def _end(self, before: Record | None) -> int:
@@ -145,8 +141,8 @@ class Writing:
     def add_job(self, kind: str, record: Record, other: Record) -> None:
         """Add a job about two records."""
         identity = f"job_{self.version:08x}{random.getrandbits(32):08x}"
-        names = {"space": self.space, "id": identity, "kind": kind, "agent": record.agent}
-        self.tx.all(_ADD_JOB, **names, record=record.id, other=other.id, at=self.now)
+        row = {"space": self.space, "id": identity, "kind": kind, "status": "open", "agent": record.agent}
+        table_rows.add(self.tx, "jobs", {**row, "record": record.id, "other": other.id, "at": self.now})
 
     def finish(self) -> None:
         """Store the newest version of the space."""
@@ -210,6 +206,19 @@ def undoable_versions(tx: Connection, space: str, agents: Sequence[str] | None) 
             passed.add(batch)
         before = rows[-1][0]
     return []
+
+
+def link(tx: Connection, here: tuple[str, int], there: tuple[str, int]) -> None:
+    """Store that two versions, each with its space, were made by one move or copy, in both spaces."""
+    for (space, version), (other, other_version) in ((here, there), (there, here)):
+        row = {"space": space, "version": version, "other": other, "other_version": other_version}
+        table_rows.add(tx, "moves", row)
+
+
+def counterparts(reader: Reader, space: str, versions: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the versions of other spaces that were made by the same moves, each with its space."""
+    results = (reader.all(_COUNTERPARTS, space=space, version=version) for version in versions)
+    return [(str(other), int(version)) for rows in results for other, version in rows]
 
 
 def _to_change(row: Row) -> Change:

@@ -40,49 +40,45 @@ def to_record(row: Row) -> Record:
         Damaged: a column of the row cannot be decoded.
 
     """
-    with decoding(f"Version {row[0]} of the records"):
-        return _decode(row)
-
-
-def _decode(row: Row) -> Record:
     # Written out: a loop over the columns takes half as long again.
     (
         version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority,
         source, sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why,
         text, wordings, created, uses, used,
     ) = row  # fmt: skip
-    return Record(
-        identity,
-        kind,
-        text,
-        version=version,
-        target=target,
-        category=category,
-        tags=load_texts(tags) if tags else (),
-        meta=load_object(meta) if meta else {},
-        priority=priority,
-        agent=agent,
-        source=source,
-        sources=load_texts(sources) if sources else (),
-        evidence=evidence,
-        wordings=to_wordings(wordings),
-        by=author,
-        run=run,
-        chat=chat,
-        messages=(first, last) if first else None,
-        at=from_micros(at),
-        created=from_micros(created),
-        since=None if since is None else from_micros(since),
-        until=None if until is None else from_micros(until),
-        trust=trust,
-        flags=load_texts(flags) if flags else (),
-        replaces=replaces,
-        retracted=bool(retracted),
-        action=action,
-        why=why,
-        uses=uses or 0,
-        used=None if used is None else from_micros(used),
-    )
+    with decoding(f"Version {version} of the records"):
+        return Record(
+            identity,
+            kind,
+            text,
+            version=version,
+            target=target,
+            category=category,
+            tags=load_texts(tags) if tags else (),
+            meta=load_object(meta) if meta else {},
+            priority=priority,
+            agent=agent,
+            source=source,
+            sources=load_texts(sources) if sources else (),
+            evidence=evidence,
+            wordings=to_wordings(wordings),
+            by=author,
+            run=run,
+            chat=chat,
+            messages=(first, last) if first else None,
+            at=from_micros(at),
+            created=from_micros(created),
+            since=None if since is None else from_micros(since),
+            until=None if until is None else from_micros(until),
+            trust=trust,
+            flags=load_texts(flags) if flags else (),
+            replaces=replaces,
+            retracted=bool(retracted),
+            action=action,
+            why=why,
+            uses=uses or 0,
+            used=None if used is None else from_micros(used),
+        )
 
 
 def to_wordings(text: str | None) -> tuple[Wording, ...]:

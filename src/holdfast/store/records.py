@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import FEEDBACK, nearest
-from holdfast.store.database import matching, one_of, retry_transaction
+from holdfast.store.database import batched, first_value, matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import FROM, SELECT, to_record
@@ -29,10 +29,8 @@ UNSET_PRIORITY = 0
 # Rows read at once.
 _PAGE = 256
 STATE = f"""
-    SELECT
-        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
-        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch,
-        ({NEWEST_DOC}) AS doc"""
+    SELECT coalesce(max(version), 0) AS version, coalesce(max(epoch), 0) AS epoch, ({NEWEST_DOC}) AS doc
+    FROM spaces WHERE space = :space"""
 # The current versions of a kind, those learned from a chat, and those of a record. As subqueries, since
 # SQLite would otherwise read all versions of the space instead of an index.
 _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open"
@@ -110,8 +108,7 @@ def version_at(db: Reader, space: str, time: int) -> int:
     sql = (
         "SELECT version FROM records WHERE space = :space AND created <= :time ORDER BY version DESC LIMIT 1"
     )
-    rows = db.all(sql, space=space, time=time)
-    return rows[0][0] if rows else 0
+    return first_value(db, int, sql, space=space, time=time) or 0
 
 
 def read(reader: Reader, space: str, at: int, wanted: RecordFilter) -> list[Record]:
@@ -191,8 +188,8 @@ def read_effective(
 def by_versions(reader: Reader, space: str, versions: Sequence[int]) -> dict[int, Record]:
     """Return some versions of records, current or not."""
     records = {}
-    for start in range(0, len(versions), _PAGE):
-        condition, values = one_of("r.version", versions[start : start + _PAGE])
+    for some in batched(versions):
+        condition, values = one_of("r.version", some)
         rows = reader.all(f"{SELECT} {FROM} AND {condition}", space=space, **values)
         records.update({row[0]: to_record(row) for row in rows})
     return records
@@ -223,6 +220,22 @@ def former_versions(db: Reader, space: str, like: Record) -> list[Record]:
     values: dict[str, Value] = {"chat": like.chat, "kind": like.kind, "first": first, "last": last}
     rows = db.all(sql, space=space, source=like.source, open=MAX_COUNT, **values)
     return [to_record(row) for row in rows]
+
+
+def versions_by_source(db: Reader, space: str, sources: Sequence[str]) -> dict[str, list[Record]]:
+    """Return all versions of the records imported from some sources, the oldest first; a linear scan."""
+    records: dict[str, list[Record]] = {}
+    for some in batched(sources):
+        condition, values = one_of("source", some)
+        sql = f"""{SELECT} {FROM} AND r.id IN (
+            SELECT id FROM records WHERE space = :space AND writer = 'import' AND {condition}
+        ) ORDER BY r.version"""
+        origins: dict[str, str] = {}
+        for row in db.all(sql, space=space, **values):
+            record = to_record(row)
+            source = origins.setdefault(record.id, record.source)
+            records.setdefault(source, []).append(record)
+    return records
 
 
 class RecordOutline(NamedTuple):
@@ -264,16 +277,13 @@ def current_texts(
 
 def versions_with_tags(db: Reader, space: str, tags: Iterable[str]) -> list[int]:
     """Return all versions with one of some tags, and possibly some without."""
-    patterns = {f"tag{n}": f"%{_escape(json.dumps(tag))}%" for n, tag in enumerate(tags)}
+    escaped = (re.sub(r"([!%_])", r"!\1", json.dumps(tag)) for tag in tags)
+    patterns = {f"tag{n}": f"%{tag}%" for n, tag in enumerate(escaped)}
     if not patterns:
         return []
     either = " OR ".join(f"tags LIKE :{name} ESCAPE '!'" for name in patterns)
     sql = f"SELECT version FROM records WHERE space = :space AND tags IS NOT NULL AND ({either})"
     return [row[0] for row in db.all(sql, space=space, **patterns)]
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"([!%_])", r"!\1", text)
 
 
 def count_learned(db: Reader, space: str, kind: str, chat: str) -> int:
@@ -313,8 +323,7 @@ def batch_of(tx: Reader, space: str, version: int) -> int | None:
         SELECT batch FROM records WHERE space = :space AND version = :version
         AND NOT EXISTS (
             SELECT 1 FROM records u WHERE u.space = :space AND u.undone > 0 AND u.undone = records.batch)"""
-    rows = tx.all(sql, space=space, version=version)
-    return int(rows[0][0]) if rows else None
+    return first_value(tx, int, sql, space=space, version=version)
 
 
 def is_current(tx: Reader, space: str, record: Record) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.safety.guard import check_name_is_open
-from holdfast.store import records
+from holdfast.store import records, table_rows
 from holdfast.store.database import retry_transaction
 from holdfast.store.record_changes import writing
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
 _READ = "SELECT chat, ended FROM runs WHERE space = :space AND run = :run"
-_BEGIN = "INSERT INTO runs (space, run, chat, began) VALUES (:space, :run, :chat, :now)"
 _END = "UPDATE runs SET ended = :now WHERE space = :space AND run = :run AND ended IS NULL RETURNING run"
 
 
@@ -34,7 +33,7 @@ def begin(db: Database, space: str, chat: str, run: str, now: int) -> None:
             why = "has ended" if ended is not None else "belongs to another chat"
             raise Conflict(f"The run {run!r} {why}.", "Use another id, or none.")
         check_name_is_open(run, "The id of the run")
-        tx.all(_BEGIN, space=space, run=run, chat=chat, now=now)
+        table_rows.add(tx, "runs", {"space": space, "run": run, "chat": chat, "began": now})
 
 
 @retry_transaction

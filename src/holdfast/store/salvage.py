@@ -17,11 +17,11 @@ from holdfast.store.atomic_file import new_file
 from holdfast.store.checksums import seal
 from holdfast.store.connect import open_database
 from holdfast.store.erasure_receipts import DATABASE
-from holdfast.store.log import ADD_CALL, call_key
+from holdfast.store.log import call_key
 from holdfast.store.schema import Column, TableSchema, tables
 from holdfast.store.sqlite import WITHOUT_ROWID
 from holdfast.store.sqlite_pages import Cell, Pages, RawRow, UnreadablePage
-from holdfast.store.table_rows import TableRow, insert
+from holdfast.store.table_rows import TableRow, insert, put
 from holdfast.types import MAX_COUNT, Range
 from holdfast.types.references import write_reference
 from holdfast.types.scope import is_space
@@ -272,7 +272,7 @@ def _add_calls(tx: Connection, message: TableRow) -> None:
         # Reading the message reports it.
         return
     for call in calls:
-        tx.all(ADD_CALL, space=message["space"], chat=message["chat"], call=call, seq=message["seq"])
+        put(tx, "calls", {name: message[name] for name in ("space", "chat", "seq")} | {"call": call})
 
 
 def _gaps(numbers: list[int], last: int) -> list[Range]:

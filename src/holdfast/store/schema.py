@@ -9,10 +9,13 @@ import re
 import sqlite3
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import NewerSchema, UnreleasedSchema
 from holdfast.text.tables import packaged_text
+
+if TYPE_CHECKING:
+    from holdfast.types import Source
 
 # The schema of 0.1; unreleased ones have lower numbers.
 FIRST = 22
@@ -32,6 +35,12 @@ _KEY = re.compile(r"^ +PRIMARY KEY \(([\w, ]+)\)", re.MULTILINE)
 # The types of the schema, and the integers that one holds.
 _TYPES: dict[str, type] = {"TEXT": str, "BIGINT": int, "BYTEA": bytes}
 _LARGEST = 1 << 63
+# The table of the documents of each source, and the column of their numbers.
+DOCUMENTS: Mapping[Source, tuple[str, str]] = {
+    "message": ("messages", "doc"),
+    "record": ("records", "version"),
+    "summary": ("summaries", "number"),
+}
 
 
 class Column(NamedTuple):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import matching, retry_transaction
 from holdfast.store.log import NEWEST_DOC
+from holdfast.store.schema import DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
 
 
 _STATE = f"""
-    SELECT
-        ({NEWEST_DOC}) AS doc,
-        (SELECT coalesce(max(summaries), 0) FROM spaces WHERE space = :space) AS summaries,
-        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
-        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch"""
+    SELECT ({NEWEST_DOC}) AS doc, coalesce(max(summaries), 0) AS summaries,
+        coalesce(max(version), 0) AS version, coalesce(max(epoch), 0) AS epoch
+    FROM spaces WHERE space = :space"""
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _NEXT_EPOCH = """
     INSERT INTO spaces (space, epoch) VALUES (:space, 1)
@@ -28,11 +27,6 @@ _GAPS = """
     SELECT before + 1, doc - 1 FROM (
         SELECT doc, lag(doc, 1, 0) OVER (ORDER BY doc) AS before FROM messages WHERE space = :space
     ) AS numbered WHERE doc <> before + 1 ORDER BY doc"""
-_COUNTS_AFTER = {
-    "message": "SELECT count(*) FROM messages WHERE space = :space AND doc > :after",
-    "record": "SELECT count(*) FROM records WHERE space = :space AND version > :after",
-    "summary": "SELECT count(*) FROM summaries WHERE space = :space AND number > :after",
-}
 _OF_SOURCE = "segments WHERE space = :space AND source = :source AND version = :version"
 _FROM_SOURCE = f"FROM {_OF_SOURCE}"
 _ADD = """
@@ -79,7 +73,9 @@ def missing(db: Reader, space: str) -> tuple[int, list[tuple[int, int]]]:
 
 def count_after(db: Reader, space: str, source: Source, after: int) -> int:
     """Return how many documents of a source have a larger number."""
-    return int(db.all(_COUNTS_AFTER[source], space=space, after=after)[0][0])
+    table, number = DOCUMENTS[source]
+    sql = f"SELECT count(*) FROM {table} WHERE space = :space AND {number} > :after"
+    return int(db.all(sql, space=space, after=after)[0][0])
 
 
 def load(db: Reader, space: str, version: int, after: int, source: Source = "message") -> list[StoredSegment]:
@@ -127,11 +123,8 @@ def clear(db: Database, space: str, version: int | None = None) -> None:
 
 def clear_in(tx: Connection, space: str, version: int | None = None) -> None:
     """Do what `clear` does, within a transaction that has locked the space."""
-    if version is None:
-        tx.all("DELETE FROM segments WHERE space = :space", space=space)
-    else:
-        sql = "DELETE FROM segments WHERE space = :space AND version = :version"
-        tx.all(sql, space=space, version=version)
+    condition, values = matching({"version": version}, {})
+    tx.all(f"DELETE FROM segments WHERE space = :space {condition}", space=space, **values)
     tx.all(_NEXT_EPOCH, space=space)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice, repeat
@@ -14,9 +14,9 @@ from holdfast import types
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealing
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.database import decoding, first_value, retry_transaction
 from holdfast.store.message_rows import WITHOUT_VERDICTS, from_micros, to_messages, to_micros
-from holdfast.store.metadata import count_change
+from holdfast.store.table_rows import count_up
 from holdfast.text.json_text import dump, load_object
 from holdfast.text.shorten import shorten_line
 from holdfast.text.zones import local
@@ -43,17 +43,11 @@ _JOIN = """
 _LIST = f"""
     FROM sessions WHERE space = :space AND {OF_AGENT}
     AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
-    ORDER BY newest DESC, born DESC"""
+    ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset"""
 # The only statement that crosses spaces: a worker has to find spaces to work for. It reads their names only.
-_NEXT_SPACE = """
-    SELECT min(space) FROM (
-        SELECT min(space) AS space FROM sessions WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM records WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM pads WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM grants WHERE space > :after
-        UNION ALL SELECT min(space) AS space FROM items WHERE space > :after
-    ) AS nearest"""
+_FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space > :after"
+# A space is not empty where one of these tables has rows of it.
+_INHABITED = ("sessions", "jobs", "records", "pads", "grants", "items")
 _NAME = 60  # characters of the name of a file or a tool in a title
 # Answers that are read for a title.
 _NEWEST_ANSWERS = f"""
@@ -112,8 +106,8 @@ def stats(db: Reader, space: str, chat: str) -> ChatStats:
 
 def length(db: Reader, space: str, chat: str) -> int:
     """Return the newest seq of a chat; 0 for an unknown one."""
-    rows = db.all("SELECT length FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat)
-    return int(rows[0][0]) if rows else 0
+    sql = "SELECT length FROM sessions WHERE space = :space AND chat = :chat"
+    return first_value(db, int, sql, space=space, chat=chat) or 0
 
 
 def with_message(db: Reader, space: str, id: str) -> list[str]:
@@ -128,12 +122,12 @@ def agent(db: Reader, space: str, chat: str, otherwise: str | None = None) -> st
         InvalidInput: the chat is unknown, and `otherwise` is None.
 
     """
-    rows = db.all("SELECT agent FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat)
-    if rows:
-        return str(rows[0][0])
-    if otherwise is None:
+    sql = "SELECT agent FROM sessions WHERE space = :space AND chat = :chat"
+    owner = first_value(db, str, sql, space=space, chat=chat)
+    owner = otherwise if owner is None else owner
+    if owner is None:
         raise _unknown_chat(chat)
-    return otherwise
+    return owner
 
 
 def is_of_agent(db: Reader, scope: Scope, chat: str) -> bool:
@@ -159,29 +153,24 @@ def agent_values(agent: str) -> dict[str, str]:
     return {"agent": agent, "line": f"\n{agent}\n"}
 
 
-def next_space(db: Reader, after: str) -> str | None:
-    """Return the next space after another one, in the order of the database, that is not empty."""
-    space = db.all(_NEXT_SPACE, after=after)[0][0]
-    return None if space is None else str(space)
+def next_space(db: Reader, after: str, tables: Iterable[str] = _INHABITED) -> str | None:
+    """Return the next space after another one, in the order of the database, that has rows in some tables."""
+    nearest = " UNION ALL ".join(map(_FIRST_SPACE.format, tables))
+    return first_value(db, str, f"SELECT min(space) FROM ({nearest}) AS nearest", after=after)
 
 
-def spaces_below(db: Reader, prefix: str) -> Iterator[str]:
-    """Iterate over the spaces below one, whose name with a slash is `prefix`."""
-    space = next_space(db, prefix)
+def spaces_below(db: Reader, prefix: str, tables: Iterable[str] = _INHABITED) -> Iterator[str]:
+    """Iterate over the spaces below one, whose name with a slash is `prefix`; over all for ""."""
+    space = next_space(db, prefix, tables)
     while space is not None and space.startswith(prefix):
         yield space
-        space = next_space(db, space)
+        space = next_space(db, space, tables)
 
 
 def users(db: Reader, tenant: str) -> list[str]:
     """Return the users of a tenant whose spaces are not empty; "" stands for the shared space."""
-    names, space = set[str](), next_space(db, "")
-    while space is not None:
-        scope = scope_of(space)
-        if scope.tenant == tenant and not scope.team:
-            names.add(scope.user)
-        space = next_space(db, space)
-    return sorted(names)
+    scopes = map(scope_of, spaces_below(db, ""))
+    return sorted({scope.user for scope in scopes if scope.tenant == tenant and not scope.team})
 
 
 def projects(db: Reader, scope: Scope) -> list[str]:
@@ -221,15 +210,12 @@ def list_chats(
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived)}
     values |= {"anywhere": int(channel is None), "channel": channel or "", **agent_values(scope.agent)}
     most = MAX_COUNT if limit is None else limit
-    if where is None:
-        page: dict[str, Value] = {"limit": most, "offset": offset}
-        rows = db.all(
-            f"SELECT {_INFO} {_LIST} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
-        )
-        return [_info(db, scope, row, zone) for row in rows]
-    every = db.all(f"SELECT {_INFO} {_LIST}", space=scope.space, **values)
-    passing = (row for row in every if where.passes(Values(_meta(row[-1]))))
-    return [_info(db, scope, row, zone) for row in islice(passing, offset, min(offset + most, MAX_COUNT))]
+    values |= {"limit": MAX_COUNT, "offset": 0} if where else {"limit": most, "offset": offset}
+    rows = db.all(f"SELECT {_INFO} {_LIST}", space=scope.space, **values)
+    if where:
+        passing = (row for row in rows if where.passes(Values(_meta(row[-1]))))
+        rows = list(islice(passing, offset, min(offset + most, MAX_COUNT)))
+    return [_info(db, scope, row, zone) for row in rows]
 
 
 def info(db: Reader, scope: Scope, chat: str, zone: tzinfo | None = None) -> ChatInfo | None:
@@ -287,13 +273,12 @@ def check_label(
         return None
     if channel is not None:
         check_name_is_open(check_name(channel, "The channel", empty=True), "The channel")
-    since = None if created is None else to_micros(created)
-    if meta is None:
-        return ChatLabel(channel, None, since)
     unchecked: object = meta
-    if not isinstance(unchecked, Mapping):
-        raise InvalidInput(f"`meta` of a chat is {shown(meta)}.", "Pass a dict of JSON values.")
-    return ChatLabel(channel, json.loads(dump(dict(meta), "`meta` of a chat")), since)
+    if unchecked is not None:
+        if not isinstance(unchecked, Mapping):
+            raise InvalidInput(f"`meta` of a chat is {shown(meta)}.", "Pass a dict of JSON values.")
+        meta = json.loads(dump(dict(unchecked), "`meta` of a chat"))
+    return ChatLabel(channel, meta, None if created is None else to_micros(created))
 
 
 def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None:
@@ -317,7 +302,7 @@ def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None
         with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_WRITE_LABEL, space=space, chat=chat, **after)
         if after["meta"] != meta:
-            count_change(tx, space)
+            count_up(tx, space, "labels")
 
 
 @retry_transaction

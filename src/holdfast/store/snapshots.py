@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store import records
+from holdfast.store import records, table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros
@@ -20,11 +20,6 @@ _READ = "SELECT version, shared, at, others FROM snapshots WHERE space = :space 
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _VERSION = "SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space"
 _EXISTS = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
-_PUT = """
-    INSERT INTO snapshots (space, chat, version, shared, at, others, checksum)
-    VALUES (:space, :chat, :version, :shared, :at, :others, :checksum)
-    ON CONFLICT (space, chat) DO UPDATE SET version = excluded.version, shared = excluded.shared,
-        at = excluded.at, others = excluded.others, checksum = excluded.checksum"""
 
 
 class Snapshot(NamedTuple):
@@ -129,4 +124,4 @@ def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> i
 def _put(tx: Connection, scope: Scope, chat: str, version: int, shared: int, time: int) -> None:
     row: dict[str, Value] = {"space": scope.space, "chat": chat, "version": version, "shared": shared}
     row |= {"at": time, "others": _newest_versions(tx, scope)}
-    tx.all(_PUT, **row, checksum=seal("snapshots", row, tx.key))
+    table_rows.put(tx, "snapshots", {**row, "checksum": seal("snapshots", row, tx.key)})

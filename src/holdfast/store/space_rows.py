@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
-from holdfast.store import metadata, table_rows
+from holdfast.store import table_rows
 from holdfast.store.checksums import CHANGING, seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import TableSchema, tables
+from holdfast.store.sessions import spaces_below
 from holdfast.store.verdicts import OWN
 from holdfast.types import MAX_COUNT
 
@@ -56,13 +57,7 @@ def exported_columns(table: TableSchema) -> list[str]:
 
 def spaces(db: Reader) -> Iterator[str]:
     """Iterate over the names of all spaces."""
-    nearest = " UNION ALL ".join(
-        f"SELECT min(space) AS space FROM {table} WHERE space > :after" for table in tables()
-    )
-    last = ""
-    while (space := db.all(f"SELECT min(space) FROM ({nearest}) AS found", after=last)[0][0]) is not None:
-        last = space
-        yield last
+    return spaces_below(db, "", tables())
 
 
 def read(db: Reader, space: str) -> Iterator[tuple[str, TableRow]]:
@@ -125,7 +120,7 @@ def restore(
             restorer.finish()
             # The rows of chats were written without counting the changes of their metadata.
             if restorer.is_labelled:
-                metadata.count_change(tx, place)
+                table_rows.count_up(tx, place, "labels")
     return report
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
-from holdfast.store import vectors
+from holdfast.store import table_rows, vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
@@ -98,8 +98,7 @@ class SummaryDraft(NamedTuple):
 def changes(db: Reader, space: str) -> Iterator[Change]:
     """Iterate over all written summaries as changes, the newest first."""
     before = MAX_COUNT
-    while True:
-        rows = db.all(_WRITTEN, space=space, before=before, page=_PAGE)
+    while rows := db.all(_WRITTEN, space=space, before=before, page=_PAGE):
         for _, identity, chat, first, last, level, model, prompt, at, agent in rows:
             how = (write_reference(chat, first, last), level, model and f"by {model}", prompt)
             why, of = ", ".join(filter(None, how)), agent or ""
@@ -108,8 +107,6 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
             yield types.Change(
                 0, "compact", "summary", identity, None, None, "system", chat, then, why, agent=of
             )
-        if len(rows) < _PAGE:
-            return
         before = rows[-1][0]
 
 
@@ -215,12 +212,6 @@ def message_totals(
 
 # Writing
 
-_NEXT_NUMBER = """
-    INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
-    ON CONFLICT (space) DO UPDATE SET summaries = spaces.summaries + 1 RETURNING summaries"""
-_INSERT = f"""
-    INSERT INTO summaries (space, number, ended, checksum, {_COLUMNS})
-    VALUES (:space, :number, {MAX_COUNT}, :checksum, :{_COLUMNS.replace(", ", ", :")})"""
 _SOURCE = """
     SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
     FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
@@ -273,60 +264,57 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
 
 
 @retry_transaction
-def add_leaf(db: Database, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary | None:
-    """Let a summary stand for the messages after the frontier; None if they have changed since."""
-    with suppress(_SourcesChanged), db.writing_to(space) as tx:
-        _check_erasures(tx, space, draft)
-        rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
-        if not rows or tuple(map(int, rows[0])) != (draft.first - 1, draft.messages, draft.source_tokens):
-            raise _SourcesChanged
-        return _insert(tx, space, chat, draft, now)
-    return None
-
-
-@retry_transaction
-def add_node(
+def add(
     db: Database,
     space: str,
     chat: str,
     draft: SummaryDraft,
-    parts: Sequence[Summary],
     now: int,
-    *,
+    parts: Sequence[Summary] = (),
     extended: Summary | None = None,
 ) -> Summary | None:
-    """Let a summary stand for some of the frontier; None if those have changed since.
+    """Let a leaf stand for the messages after the frontier, or another summary for parts of the frontier.
 
-    With `extended`, it takes the place of that summary, and includes its parts.
+    With `extended`, it takes the place of that summary, and includes its parts. None if its sources have
+    changed, or something was erased, since the draft was planned.
     """
     with suppress(_SourcesChanged), db.writing_to(space) as tx:
-        _check_erasures(tx, space, draft)
-        if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
+        if not _take_sources(tx, space, chat, draft, parts, extended):
             raise _SourcesChanged
-        for part in parts:
-            if not tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=draft.id):
-                raise _SourcesChanged
         return _insert(tx, space, chat, draft, now)
     return None
+
+
+def _take_sources(
+    tx: Connection,
+    space: str,
+    chat: str,
+    draft: SummaryDraft,
+    parts: Sequence[Summary],
+    extended: Summary | None,
+) -> bool:
+    """Put a draft above its parts, and return whether its sources are as they were when it was planned."""
+    if tx.all(_ERASURES, space=space) != [(draft.erasures,)]:
+        return False
+    if not parts and not extended:
+        rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
+        planned = draft.first - 1, draft.messages, draft.source_tokens
+        return [tuple(map(int, row)) for row in rows] == [planned]
+    if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
+        return False
+    return all(tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=draft.id) for part in parts)
 
 
 class _SourcesChanged(Exception):
     """The sources of a summary have changed: the transaction is rolled back."""
 
 
-def _check_erasures(tx: Connection, space: str, draft: SummaryDraft) -> None:
-    """Raise _SourcesChanged if something was erased since the draft was planned."""
-    if tx.all(_ERASURES, space=space)[0][0] != draft.erasures:
-        raise _SourcesChanged
-
-
 def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary:
     values = {name: value for name, value in draft._asdict().items() if name != "erasures"}
     summary = types.Summary(chat=chat, at=from_micros(now), **values)
-    number = int(tx.all(_NEXT_NUMBER, space=space)[0][0])
     row: dict[str, Any] = {name: getattr(summary, name) for name in _FIELDS}
-    row |= {name: to_micros(row[name]) for name in _TIMES} | {"space": space, "number": number}
-    row["prompt"] = summary.prompt or None
-    tx.all(_INSERT, **row, checksum=seal("summaries", row, tx.key))
+    row |= {name: to_micros(row[name]) for name in _TIMES} | {"prompt": summary.prompt or None}
+    row |= {"space": space, "number": table_rows.count_up(tx, space, "summaries"), "ended": MAX_COUNT}
+    table_rows.add(tx, "summaries", {**row, "checksum": seal("summaries", row, tx.key)})
     count_in_chat(tx, space, chat)
     return summary

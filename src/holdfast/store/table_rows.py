@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from holdfast.store.schema import TableSchema, tables
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 # Rows read at once.
 PAGE = 1000
+_COUNT_UP = """
+    INSERT INTO spaces (space, epoch, {0}) VALUES (:space, 0, 1)
+    ON CONFLICT (space) DO UPDATE SET {0} = spaces.{0} + 1 RETURNING {0}"""
 TableRow = dict[str, Any]
 
 
@@ -48,8 +52,36 @@ def iterate(
         after = f"({columns}) > ({', '.join(f':{column}' for column in last)})"
 
 
+@cache
+def insertion(table: str, columns: tuple[str, ...]) -> str:
+    """Return the statement that inserts a row with values for some columns, the space among them."""
+    names = ["space", *(name for name in columns if name != "space")]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES (:{', :'.join(names)})"
+
+
+@cache
+def replacement(table: str, columns: tuple[str, ...]) -> str:
+    """Return the statement that inserts such a row, or overwrites these columns of the one with its key."""
+    key = ("space", *tables()[table].key)
+    changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return f"{insertion(table, columns)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
+
+
+def add(tx: Connection, table: str, row: Mapping[str, Any]) -> None:
+    """Insert a row, whose key must be free."""
+    tx.all(insertion(table, tuple(row)), **row)
+
+
+def put(tx: Connection, table: str, row: Mapping[str, Any]) -> None:
+    """Insert a row, or overwrite the one with its key."""
+    tx.all(replacement(table, tuple(row)), **row)
+
+
+def count_up(tx: Connection, space: str, counter: str) -> int:
+    """Increment a counter of a space, and return its value."""
+    return int(tx.all(_COUNT_UP.format(counter), space=space)[0][0])
+
+
 def insert(tx: Connection, table: str, row: Mapping[str, Any]) -> bool:
-    """Insert a whole row, and return whether its key was free."""
-    columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
-    sql = f"INSERT INTO {table} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING RETURNING 1"
-    return bool(tx.all(sql, **row))
+    """Insert a row, and return whether its key was free."""
+    return bool(tx.all(f"{insertion(table, tuple(row))} ON CONFLICT DO NOTHING RETURNING 1", **row))

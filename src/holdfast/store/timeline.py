@@ -6,9 +6,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
-from heapq import heappop, heappush, merge
+from heapq import heapify, heappop, heappush, merge
 from itertools import groupby, islice
-from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,10 +28,9 @@ if TYPE_CHECKING:
 _CURSOR = re.compile(r"(-?[0-9]{1,20})\.([0-9]{1,20})\.(.*)", re.DOTALL)
 _SAID = 3  # requests of a chat on a day
 _READ = 12  # messages that are read for them
-_CHATS = """
-    SELECT chat, CASE WHEN oldest < :since THEN :since ELSE oldest END AS begins FROM sessions
-    WHERE space = :space AND newest >= :since AND oldest < :until AND (:agent = '' OR agent = :agent)
-    ORDER BY begins, born"""
+_CHATS = f"""
+    SELECT chat, oldest FROM sessions
+    WHERE space = :space AND newest >= :since AND oldest < :until AND {sessions.OF_AGENT}"""
 _TIMES = """
     SELECT at, seq FROM messages WHERE space = :space AND chat = :chat AND at >= :since AND at < :until
     ORDER BY at, seq"""
@@ -80,17 +78,17 @@ def read(
     Reads the times of the messages of chats that went on then, and the words of those that it returns.
     """
     # The messages of a day count from its beginning, whichever of them were on the page before.
-    begins = since if after is None else max(since, _start(after.at, zone))
+    begins = since if after is None else max(since, _midnight(after.at, zone))
     following = (
         entry for entry in _entries(db, scope, begins, until, zone) if not after or entry.place > after
     )
     *page, more = [*islice(following, limit), next(following, None)]
     days = []
-    for start, group in groupby(page, lambda entry: _start(entry.place.at, zone)):
+    for day, group in groupby(page, lambda entry: _day(entry.place.at, zone)):
         entries = list(group)
         chats = [_chat_day(db, scope, entry, zone) for entry in entries if not entry.change]
         changes = tuple(entry.change for entry in entries if entry.change)
-        days.append(TimelineDay(local(from_micros(start), zone).date(), tuple(chats), changes))
+        days.append(TimelineDay(day, tuple(chats), changes))
     last = page[-1].place if page and more else None
     return Timeline(days, f"{last.at}.{last.version}.{last.chat}" if last else None)
 
@@ -104,21 +102,20 @@ def _entries(db: Reader, scope: Scope, since: int, until: int, zone: tzinfo) -> 
 
 
 def _chat_entries(db: Reader, scope: Scope, span: dict[str, int], zone: tzinfo) -> Iterator[_Entry]:
-    waiting: list[tuple[_Entry, Iterator[_Entry]]] = []
-
-    def before(end: float) -> Iterator[_Entry]:
-        while waiting and waiting[0][0].place.at < end:
-            entry, days = heappop(waiting)
+    chats = db.all(_CHATS, space=scope.space, **span, **sessions.agent_values(scope.agent))
+    # Each chat with its next day, but at first with its beginning, which comes before its first day.
+    waiting: list[tuple[_Entry, Iterator[_Entry] | None]]
+    waiting = [(_Entry(Place(oldest, -1, chat)), None) for chat, oldest in chats]
+    heapify(waiting)
+    while waiting:
+        entry, days = heappop(waiting)
+        if days is None:
+            chat = entry.place.chat
+            days = _days_of(chat, db.all(_TIMES, space=scope.space, chat=chat, **span), zone)
+        else:
             yield entry
-            if following := next(days, None):
-                heappush(waiting, (following, days))
-
-    for chat, begins in db.all(_CHATS, space=scope.space, agent=scope.agent, **span):
-        yield from before(begins)
-        days = _days_of(chat, db.all(_TIMES, space=scope.space, chat=chat, **span), zone)
-        if first := next(days, None):
-            heappush(waiting, (first, days))
-    yield from before(inf)
+        if following := next(days, None):
+            heappush(waiting, (following, days))
 
 
 def _days_of(chat: str, times: Sequence[Row], zone: tzinfo) -> Iterator[_Entry]:
@@ -126,7 +123,7 @@ def _days_of(chat: str, times: Sequence[Row], zone: tzinfo) -> Iterator[_Entry]:
     begin = 0
     while begin < len(times):
         at = times[begin][0]
-        end = bisect_left(times, _end(at, zone), begin + 1, key=itemgetter(0))
+        end = bisect_left(times, _midnight(at, zone, 1), begin + 1, key=itemgetter(0))
         numbers = [seq for _, seq in times[begin:end]]
         yield _Entry(Place(at, chat=chat), None, min(numbers), max(numbers), end - begin)
         begin = end
@@ -134,7 +131,13 @@ def _days_of(chat: str, times: Sequence[Row], zone: tzinfo) -> Iterator[_Entry]:
 
 def _chat_day(db: Reader, scope: Scope, entry: _Entry, zone: tzinfo) -> ChatDay:
     at, chat = entry.place.at, entry.place.chat
-    where = {"first": entry.first, "last": entry.last, "since": at, "until": _end(at, zone), "limit": _READ}
+    where = {
+        "first": entry.first,
+        "last": entry.last,
+        "since": at,
+        "until": _midnight(at, zone, 1),
+        "limit": _READ,
+    }
     requests = db.all(_REQUESTS, space=scope.space, chat=chat, **where)
     said: list[str] = []
     for (text,) in requests:
@@ -146,19 +149,13 @@ def _chat_day(db: Reader, scope: Scope, entry: _Entry, zone: tzinfo) -> ChatDay:
     return ChatDay(chat, title, agent, from_micros(at), *numbers, tuple(said))
 
 
-def _start(at: int, zone: tzinfo) -> int:
-    """Return the beginning of the day of a time."""
-    return _midnight(local(from_micros(at), zone).date(), zone, at)
+def _day(at: int, zone: tzinfo) -> date:
+    return local(from_micros(at), zone).date()
 
 
-def _end(at: int, zone: tzinfo) -> int:
-    """Return the end of the day of a time; at the end of the calendar, that of a second later."""
-    day = local(from_micros(at), zone).date()
-    return _midnight(day + timedelta(1), zone, at + 1) if day < date.max else at + 1
-
-
-def _midnight(day: date, zone: tzinfo, otherwise: int) -> int:
+def _midnight(at: int, zone: tzinfo, days: int = 0) -> int:
+    """Return the beginning of the day of a time, or of one some days later, as far as the calendar goes."""
     try:
-        return to_micros(datetime.combine(day, time(), zone))
+        return to_micros(datetime.combine(_day(at, zone) + timedelta(days), time(), zone))
     except OverflowError:
-        return otherwise
+        return at + days

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from holdfast.store.database import one_of
+from holdfast.store.database import batched, one_of
+from holdfast.store.schema import DOCUMENTS
+from holdfast.store.table_rows import insertion, put
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -16,44 +18,20 @@ if TYPE_CHECKING:
 _SETS = """
     SELECT model, dimension, begun, message, record, summary FROM vector_sets
     WHERE space = :space ORDER BY begun, model"""
-_BEGIN = """
-    INSERT INTO vector_sets (space, model, dimension, begun) VALUES (:space, :model, :dimension, :now)
-    ON CONFLICT (space, model) DO UPDATE SET
-        dimension = excluded.dimension, begun = excluded.begun, message = 0, record = 0, summary = 0"""
 _LEARN_DIMENSION = "UPDATE vector_sets SET dimension = :dimension WHERE space = :space AND model = :model"
-_ADVANCE = {
-    "message": "UPDATE vector_sets SET message = :until WHERE space = :space AND model = :model",
-    "record": "UPDATE vector_sets SET record = :until WHERE space = :space AND model = :model",
-    "summary": "UPDATE vector_sets SET summary = :until WHERE space = :space AND model = :model",
-}
-_ADD = """
-    INSERT INTO vectors (space, model, source, number, body)
-    VALUES (:space, :model, :source, :number, :body)"""
+_ADVANCE = "UPDATE vector_sets SET {source} = :until WHERE space = :space AND model = :model"
+_ADD = insertion("vectors", ("space", "model", "source", "number", "body"))
 _OF_SOURCE = "FROM vectors WHERE space = :space AND model = :model AND source = :source"
 _READ = f"SELECT number, body {_OF_SOURCE} AND number > :after AND number <= :until ORDER BY number"
 _ERASE_FROM = f"DELETE {_OF_SOURCE} AND number >= :number"
-# Documents that one statement names.
-_PAGE = 1_000
-# The documents that can be found now: neither replaced nor retracted nor in quarantine.
-_RECORDS = f"""
-    SELECT version, text FROM records
-    WHERE space = :space AND version > :after AND version <= :until AND ended = {MAX_COUNT} AND retracted = 0
-    AND trust <> 'quarantined' ORDER BY version LIMIT :limit"""
-_SUMMARIES = f"""
-    SELECT number, text FROM summaries
-    WHERE space = :space AND number > :after AND number <= :until AND ended = {MAX_COUNT}
-    ORDER BY number LIMIT :limit"""
-_NUMBERED: Mapping[Source, tuple[str, str]] = {
-    "message": ("messages", "doc"),
-    "record": ("records", "version"),
-    "summary": ("summaries", "number"),
-}
+# Of documents that can be found now, which are not replaced.
+_IS_FINDABLE = {"record": "AND retracted = 0 AND trust <> 'quarantined'", "summary": ""}
 # Vectors of documents that are not there, and those of no set.
 _ORPHANS = " UNION ALL ".join(
     f"""SELECT model, source, number FROM vectors v
     WHERE space = :space AND source = '{source}' AND NOT EXISTS (
         SELECT 1 FROM {table} d WHERE d.space = :space AND d.{column} = v.number)"""
-    for source, (table, column) in _NUMBERED.items()
+    for source, (table, column) in DOCUMENTS.items()
 )
 _SIZES = """
     SELECT v.model, v.source, v.number, s.dimension
@@ -77,7 +55,7 @@ class VectorSet(NamedTuple):
 
     def is_complete(self, state: IndexState) -> bool:
         """Return whether all documents of a space were embedded."""
-        return all(self.done(source) >= getattr(state, source) for source in _NUMBERED)
+        return all(self.done(source) >= getattr(state, source) for source in DOCUMENTS)
 
 
 def sets(db: Reader, space: str) -> list[VectorSet]:
@@ -104,14 +82,16 @@ def by_numbers(db: Reader, space: str, model: str, source: Source, numbers: Sequ
     )
 
 
-def records(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
-    """Return version and text of the first findable records after a version up to another one."""
-    return db.all(_RECORDS, space=space, after=after, until=until, limit=limit)
-
-
-def summaries(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
-    """Return number and text of the first current summaries after a number up to another one."""
-    return db.all(_SUMMARIES, space=space, after=after, until=until, limit=limit)
+def findable(
+    db: Reader, space: str, source: Literal["record", "summary"], after: int, until: int, limit: int
+) -> list[Row]:
+    """Return number and text of the first records or summaries after a number that can be found now."""
+    table, number = DOCUMENTS[source]
+    sql = f"""
+        SELECT {number}, text FROM {table}
+        WHERE space = :space AND {number} > :after AND {number} <= :until AND ended = {MAX_COUNT}
+        {_IS_FINDABLE[source]} ORDER BY {number} LIMIT :limit"""
+    return db.all(sql, space=space, after=after, until=until, limit=limit)
 
 
 def add(
@@ -134,15 +114,15 @@ def add(
     stored = set_of(tx, space, model)
     if not stored.begun or (dimension and stored.dimension not in (0, dimension)):
         tx.all("DELETE FROM vectors WHERE space = :space AND model = :model", **keys)
-        tx.all(_BEGIN, dimension=dimension, now=now, **keys)
         stored = VectorSet(model, dimension, now, 0, 0, 0)
+        put(tx, "vector_sets", {"space": space, **stored._asdict()})
     elif dimension and not stored.dimension:
         tx.all(_LEARN_DIMENSION, dimension=dimension, **keys)
     after, until = span
     if stored.done(source) != after:
         return False
     tx.many(_ADD, [{**keys, "source": source, "number": number, "body": body} for number, body in bodies])
-    tx.all(_ADVANCE[source], until=until, **keys)
+    tx.all(_ADVANCE.format(source=source), until=until, **keys)
     return True
 
 
@@ -160,8 +140,8 @@ def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) ->
     named, erased = list(numbers), []
     for vector_set in sets(tx, space):
         keys = {"space": space, "model": vector_set.model, "source": source}
-        for start in range(0, len(named), _PAGE):
-            condition, values = one_of("number", named[start : start + _PAGE])
+        for some in batched(named):
+            condition, values = one_of("number", some)
             erased += tx.all(f"DELETE {_OF_SOURCE} AND {condition} RETURNING number", **keys, **values)
     return erased
 
@@ -177,7 +157,7 @@ def bring_back(tx: Connection, space: str, source: Source, numbers: Sequence[int
         if lacking:
             keys = {"space": space, "model": vector_set.model}
             tx.all(_ERASE_FROM, source=source, number=min(lacking), **keys)
-            tx.all(_ADVANCE[source], until=min(lacking) - 1, **keys)
+            tx.all(_ADVANCE.format(source=source), until=min(lacking) - 1, **keys)
 
 
 def count(db: Reader, space: str) -> int:

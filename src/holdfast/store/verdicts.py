@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store import table_rows
 from holdfast.store.database import DECODING_ERRORS, retry_transaction
 from holdfast.types import MAX_COUNT
 
@@ -22,23 +23,16 @@ OWN = "holdfast "
 OF_CALLER = f"substr(v.guard, 1, {len(OWN)}) <> '{OWN}'"
 # The chat of verdicts about versions of records.
 OF_RECORDS = ""
-_REPLACE = """
-    ON CONFLICT (space, chat, seq) DO UPDATE SET
-        at = excluded.at, guard = excluded.guard, flags = excluded.flags"""
-# Of a message only while it is there: it may have been erased since the guard was asked.
-_OF_MESSAGE = f"""
-    INSERT INTO verdicts (space, chat, seq, at, guard, flags)
-    SELECT space, chat, seq, :at, :guard, :flags FROM messages
-    WHERE space = :space AND chat = :chat AND seq = :seq {_REPLACE}"""
-_OF_RECORD = f"""
-    INSERT INTO verdicts (space, chat, seq, at, guard, flags) VALUES (:space, '', :seq, :at, :guard, :flags)
-    {_REPLACE}"""
+_HAS_MESSAGE = "SELECT 1 FROM messages WHERE space = :space AND chat = :chat AND seq = :seq"
 _KEPT = """
     SELECT flags FROM verdicts WHERE space = :space AND chat = :chat AND seq = :seq AND guard = :guard"""
 _KEEP = f"""
     INSERT INTO verdicts AS v (space, chat, seq, at, guard, flags)
     SELECT space, chat, seq, 0, :guard, :flags FROM messages
-    WHERE space = :space AND chat = :chat AND seq = :seq AND id = :id {_REPLACE} WHERE NOT ({OF_CALLER})"""
+    WHERE space = :space AND chat = :chat AND seq = :seq AND id = :id
+    ON CONFLICT (space, chat, seq) DO UPDATE SET
+        at = excluded.at, guard = excluded.guard, flags = excluded.flags
+    WHERE NOT ({OF_CALLER})"""
 # Not what the user or the application wrote or released: that is theirs to decide.
 _WITHOUT_VERDICT = """
     FROM records r LEFT JOIN verdicts v ON v.space = r.space AND v.chat = '' AND v.seq = r.version
@@ -50,9 +44,10 @@ def note(
     tx: Connection, space: str, chat: str, seq: int, *, now: int, guard: str, flags: Sequence[str]
 ) -> None:
     """Store the verdict of a guard about a message, or about a version of a record if the chat is ""."""
-    statement = _OF_RECORD if chat == OF_RECORDS else _OF_MESSAGE
-    named = {} if chat == OF_RECORDS else {"chat": chat}
-    tx.all(statement, space=space, seq=seq, at=now, guard=guard, flags=json.dumps(list(flags)), **named)
+    key: dict[str, Value] = {"space": space, "chat": chat, "seq": seq}
+    # A message may have been erased since the guard was asked.
+    if chat == OF_RECORDS or tx.all(_HAS_MESSAGE, **key):
+        table_rows.put(tx, "verdicts", {**key, "at": now, "guard": guard, "flags": json.dumps(list(flags))})
 
 
 class Verdict(NamedTuple):

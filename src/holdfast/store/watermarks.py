@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import first_value
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class PendingChat(NamedTuple):
 def read(db: Reader, space: str, chat: str, kind: str) -> int:
     """Return the watermark of a chat and a kind of job; 0 for none."""
     sql = "SELECT seq FROM watermarks WHERE space = :space AND chat = :chat AND kind = :kind"
-    rows = db.all(sql, space=space, chat=chat, kind=kind)
-    return int(rows[0][0]) if rows else 0
+    return first_value(db, int, sql, space=space, chat=chat, kind=kind) or 0
 
 
 def read_all(db: Reader, space: str) -> list[tuple[str, str, int]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import MAXYEAR, UTC, datetime, timedelta, tzinfo
+from typing import TypeGuard
 
 from holdfast.errors import InvalidInput, shown
 
@@ -51,9 +52,21 @@ def check_several(values: object, what: str, items: str = "texts") -> Iterable[o
     return values
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Return whether `value` is a whole number; True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether `value` is a number; True and False are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def are_names(value: object, known: Container[str] | None = None) -> bool:
+    """Return whether `value` is a tuple of strings, all of them known."""
+    return isinstance(value, tuple) and all(
+        isinstance(name, str) and (known is None or name in known) for name in value
+    )
 
 
 def check_count(value: object, what: str) -> int:
@@ -63,7 +76,7 @@ def check_count(value: object, what: str) -> int:
         InvalidInput: it is not.
 
     """
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not is_whole(value):
         raise InvalidInput(
             f"`{what}` must be a whole number, not {type(value).__name__}.", "Pass an int of 0 or more."
         )

@@ -10,10 +10,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, NoReturn
+from operator import ge, gt, le, lt
+from typing import Any, Literal, NamedTuple
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.types.checks import check_name
+from holdfast.types.checks import check_name, is_number
 
 Test = Literal["in", "exists", ">", ">=", "<", "<="]
 # Levels of filters and their values, conditions and values of a filter, and characters of a text.
@@ -32,16 +33,10 @@ _OPERATORS: Mapping[str, tuple[Test, str, bool]] = {
     "$nin": ("in", "not in", True),
     "$exists": ("exists", "exists", False),
 }
+_ORDER: Mapping[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}
 # Operators of mem0 that have no counterpart.
 _OF_OTHERS = ("contains", "icontains")
-_JOINS: Mapping[str, str] = {
-    "$and": "and",
-    "AND": "and",
-    "$or": "or",
-    "OR": "or",
-    "$not": "not",
-    "NOT": "not",
-}
+_JOINS = {name: join for join in ("and", "or", "not") for name in (f"${join}", join.upper())}
 _PLAIN_KEY = re.compile(r"[\w.\-]++")
 _MISSING = object()
 Metadata = Mapping[str, object]
@@ -258,7 +253,7 @@ class _Parser:
             sign = "exists" if value else "does not exist"
             return Condition(key, test, (), not value, f"{_written(key)} {sign}")
         operand = self._value(key, operator, value, depth)
-        if test != "in" and not (isinstance(operand, str) or _is_number(operand)):
+        if test != "in" and not (isinstance(operand, str) or is_number(operand)):
             raise _wrong(key, operator, value, "Compare with a number or a text.")
         return Condition(key, test, (operand,), negated, f"{_written(key)} {sign} {_json(operand)}")
 
@@ -292,33 +287,22 @@ def _all(parts: Sequence[Where]) -> Where:
 
 def _check_key(key: object) -> str:
     name = check_name(key, "A key of `where`")
-    if name.startswith("$"):
-        _unknown_join(name)
-    return name
-
-
-def _unknown_join(name: str) -> NoReturn:
     if name in _OPERATORS:
         raise InvalidInput(f"`{name}` stands beside keys.", f'Write {{"KEY": {{"{name}": VALUE}}}}.')
-    raise InvalidInput(f"Unknown operator {shown(name)}.", "Beside keys, use $and, $or and $not.")
+    if name.startswith("$"):
+        raise InvalidInput(f"Unknown operator {shown(name)}.", "Beside keys, use $and, $or and $not.")
+    return name
 
 
 def _wrong(key: str, operator: str, value: object, todo: str) -> InvalidInput:
     return InvalidInput(f"`{operator}` of `{key}` has {shown(value)}.", todo)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _comparable(value: object) -> Comparable:
     items = [value, *value] if isinstance(value, list) else [value]
     # NaN is neither below nor above any number.
     numbers = [
-        item
-        for item in items
-        if (isinstance(item, float) and not math.isnan(item))
-        or (isinstance(item, int) and not isinstance(item, bool))
+        item for item in items if is_number(item) and not (isinstance(item, float) and math.isnan(item))
     ]
     texts = [item for item in items if isinstance(item, str)]
     return Comparable(
@@ -340,14 +324,6 @@ def _hashable(value: object, depth: int = 0) -> object:
     if isinstance(value, list):
         return list, *(_hashable(item, depth + 1) for item in value)
     return dict, frozenset((name, _hashable(item, depth + 1)) for name, item in value.items())
-
-
-_ORDER: Mapping[str, Callable[..., bool]] = {
-    ">": lambda value, bound: value > bound,
-    ">=": lambda value, bound: value >= bound,
-    "<": lambda value, bound: value < bound,
-    "<=": lambda value, bound: value <= bound,
-}
 
 
 def _written(key: str) -> str:

@@ -19,5 +19,5 @@ __all__ = ["HoldfastMemoryService", "HoldfastSessionService"]
 
 __getattr__ = importer(
     "holdfast.integrations.google_adk",
-    {"HoldfastMemoryService": "memory_service", "HoldfastSessionService": "session_service"},
+    {"memory_service": "HoldfastMemoryService", "session_service": "HoldfastSessionService"},
 )

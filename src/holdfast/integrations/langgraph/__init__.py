@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 __all__ = ["HoldfastSaver", "HoldfastStore"]
 
 __getattr__ = importer(
-    "holdfast.integrations.langgraph", {"HoldfastSaver": "checkpointer", "HoldfastStore": "store"}
+    "holdfast.integrations.langgraph", {"checkpointer": "HoldfastSaver", "store": "HoldfastStore"}
 )
