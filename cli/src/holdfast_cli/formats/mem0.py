@@ -1,14 +1,13 @@
 """mem0: what `get_all` and exports give, and its `history.db`."""
 
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import File, values
 from holdfast_cli.formats.foreign_sqlite import open_database
 from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Owner, Skip, item_of
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
-
-_Entry = tuple[int, Json]
 
 _LISTS = ("results", "memories")
 _NO_META = {"id", "memory", "data", "hash", "score", "text_lemmatized", "categories", "metadata", "event"}
@@ -35,7 +34,7 @@ def read(file: File) -> Iterator[Item]:
         yield entry if isinstance(entry, Skip) else _record(*entry, Owner(_user(entry[1]), len(users) == 1))
 
 
-def _entries(file: File) -> Iterator[_Entry | Skip]:
+def _entries(file: File) -> Iterator[tuple[int, Json] | Skip]:
     for value in values(file):
         if isinstance(value, Skip):
             yield value
@@ -101,5 +100,4 @@ def read_history(file: File) -> Iterator[Item]:
 def _scope(text: str) -> dict[str, str]:
     """Return the names of a session, as in `agent_id=coach&user_id=ada`."""
     pairs = (part.partition("=") for part in text.split("&"))
-    escaped = {key: value.replace("%26", "&").replace("%3D", "=") for key, _, value in pairs}
-    return {key: value.replace("%25", "%") for key, value in escaped.items()}
+    return {key: unquote(value) for key, _, value in pairs}
