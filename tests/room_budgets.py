@@ -24,6 +24,6 @@ BUDGETS = {
     "port integrations providers testing": 8_096,
     "commands": 4_243,
     "hooks": 2_974,
-    "formats demo": 4_783,
+    "formats demo": 4_742,
     "benchmarks scripts": 7_635,
 }
