@@ -22,7 +22,7 @@ BUDGETS = {
     "tools": 2_587,
     "front": 1_872,
     "port integrations providers testing": 8_096,
-    "commands": 4_178,
+    "commands": 4_123,
     "hooks": 2_974,
     "formats demo": 4_742,
     "benchmarks scripts": 7_635,
