@@ -24,6 +24,6 @@ BUDGETS = {
     "port integrations providers testing": 8_096,
     "commands": 4_123,
     "hooks": 2_974,
-    "formats demo": 4_742,
+    "formats demo": 4_744,
     "benchmarks scripts": 7_635,
 }

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 from holdfast.port import formats
 from holdfast.types import Message
@@ -35,6 +34,7 @@ _ITEMS = "ItemTable"
 _OLD = "workbench.panel.aichat.view.aichat.chatdata"
 _SENT = re.compile(r"<timestamp>\s*\w+, ([^<]{1,200})")
 _EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on ([^\n]{1,200}) from Cursor \([^\n]{1,40}\)_")
+_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
 
 
@@ -111,8 +111,10 @@ def _start_time(bubble: Json) -> object:
 def _path(uri: object) -> str:
     """Return the path in the URI of a file on this machine, "" for any other."""
     scheme, _, path = text_of(uri).partition("://")
-    is_here = scheme == "file" and path.startswith("/")
-    return unquote(path.encode(errors="replace"), errors="replace") if is_here else ""
+    if scheme != "file" or not path.startswith("/"):
+        return ""
+    data = _ESCAPED.sub(lambda code: bytes.fromhex(code[1].decode()), path.encode(errors="replace"))
+    return data.decode(errors="replace")
 
 
 def _bubble(

@@ -1,7 +1,6 @@
 """mem0: what `get_all` and exports give, and its `history.db`."""
 
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import File, values
@@ -100,4 +99,5 @@ def read_history(file: File) -> Iterator[Item]:
 def _scope(text: str) -> dict[str, str]:
     """Return the names of a session, as in `agent_id=coach&user_id=ada`."""
     pairs = (part.partition("=") for part in text.split("&"))
-    return {key: unquote(value) for key, _, value in pairs}
+    escaped = {key: value.replace("%26", "&").replace("%3D", "=") for key, _, value in pairs}
+    return {key: value.replace("%25", "%") for key, value in escaped.items()}
