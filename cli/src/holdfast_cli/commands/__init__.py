@@ -110,10 +110,7 @@ def _holdfast(
 
 _own = inspect.signature(_holdfast)
 _holdfast.__signature__ = _own.replace(  # type: ignore[attr-defined]  # what typer reads
-    parameters=[
-        *(option for option in _own.parameters.values() if option.kind is not inspect.Parameter.VAR_KEYWORD),
-        *options_of(Options).values(),
-    ]
+    parameters=[*list(_own.parameters.values())[:-1], *options_of(Options).values()]  # for `**options`
 )
 app.callback()(_holdfast)
 
@@ -122,10 +119,10 @@ def main() -> None:
     """Run the command line."""
     with ExitStack() as stack:
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by whoever started us (`>&-`): what we say goes nowhere
+            stream = getattr(sys, name)
+            if stream is None:  # closed by whoever started us (`>&-`): what we say goes nowhere
                 setattr(sys, name, stack.enter_context(Path(os.devnull).open("w", encoding="utf-8")))
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
+            elif isinstance(stream, TextIOWrapper):
                 # A terminal that lacks a character must not stop the answer.
                 stream.reconfigure(errors="replace")
         try:

@@ -47,9 +47,8 @@ def read_time(text: str) -> datetime:
         day = _day(text)
         return (datetime.combine(day, time()) if day else datetime.fromisoformat(text)).astimezone()
     except (OverflowError, ValueError) as error:
-        raise typer.BadParameter(
-            f"{text!r} is not a time: write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
-        ) from error
+        todo = "write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
+        raise typer.BadParameter(f"{text!r} is not a time: {todo}") from error
 
 
 def read_end(text: str) -> datetime:

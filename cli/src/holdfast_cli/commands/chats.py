@@ -11,7 +11,7 @@ from holdfast_cli.commands.render.outcomes import quiet
 from holdfast_cli.commands.render.screen import Part, count, plain, when
 from holdfast_cli.commands.where_option import MetaFilter, join_filters
 
-_UNTITLED = "(untitled)"
+UNTITLED = "(untitled)"
 
 
 def chats(
@@ -31,13 +31,8 @@ def chats(
         infos = memory.chats(archived=archived, where=join_filters(where), limit=limit + 1, offset=offset)
         page, more = options.page(map(mask_info, infos), limit, offset)
         short = short_ids(memory, [info.id for info in page])
-    screen = options.answer({"chats": plain(page), "more": more})
-    if not page:
-        todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
-        options.say_nothing(screen, f"No chats{options.whose()} here.", todo)
-        return
     columns: dict[str, list[Part]] = {
-        "title": [f"{info.title or _UNTITLED}{' (archived)' * info.archived}" for info in page],
+        "title": [f"{info.title or UNTITLED}{' (archived)' * info.archived}" for info in page],
         "last message": [when(info.newest) for info in page],
         "messages": [f"{info.messages:,}" for info in page],
         "tokens": [f"{info.tokens:,}" for info in page],
@@ -45,8 +40,9 @@ def chats(
         "channel": [info.channel for info in page],
         "chat": [short[info.id] for info in page],
     }
-    screen.table(columns, whole="chat")
-    screen.say_more(more)
+    todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
+    nothing = f"No chats{options.whose()} here."
+    options.show_list({"chats": plain(page), "more": more}, columns, nothing, todo, whole="chat")
 
 
 def users(options: Options, *, limit: int | None = None) -> None:

@@ -126,16 +126,12 @@ def _edge() -> Iterator[None]:
     except HoldfastError as error:
         complain(in_options(error.what), in_options(error.todo))
         raise typer.Exit(1) from error
-    except BrokenPipeError as error:
-        _drop_output()  # the reader has left
-        raise typer.Exit(1) from error
     except OSError as error:
         _drop_output()
-        place = f"{error.filename}: " if error.filename else ""
-        complain(
-            f"{place}{error.strerror or error}.",
-            "Check the path, your rights to it, and the space on the disk.",
-        )
+        if not isinstance(error, BrokenPipeError):  # the reader has left
+            place = f"{error.filename}: " if error.filename else ""
+            todo = "Check the path, your rights to it, and the space on the disk."
+            complain(f"{place}{error.strerror or error}.", todo)
         raise typer.Exit(1) from error
     except KeyboardInterrupt as error:
         complain("Interrupted.")

@@ -49,20 +49,16 @@ def compact(
         handle = memory.chat(chat)
         with shrinking(handle.stats().context_tokens, target) as progress:
             result = handle.compact(full=full, llm=llm, progress=progress, budget=budget, prompts=versions)
-    screen = options.answer({"chat": chat, "title": info.title, **_result_data(result), "target": target})
+    masked = plain(replace(result, summaries=mask(result.summaries)))
+    counts = {name: getattr(result, name) for name in ("noop", "leaves", "nodes")}
+    document = {"chat": chat, "title": info.title, **counts, "levels": levels(result.summaries)}
+    screen = options.answer({**document, **masked, "target": target})
     head(screen, info)
     _show_account(screen, result, budget, llm)
     if not full and result.tokens_after >= target:
         screen.say(f"→ {'Compact it all the same' if result.noop else 'Go on'}: {options.again(full=True)}")
     if not result.noop:
         screen.say((f"\nAll of them as a tree: {_line(options, 'tree', chat)}", "dim"))
-
-
-def _result_data(result: CompactionResult) -> dict[str, object]:
-    """Return the JSON data of a result, with the counts of its summaries."""
-    masked = replace(result, summaries=mask(result.summaries))
-    counts = {"noop": result.noop, "leaves": result.leaves, "nodes": result.nodes}
-    return {**counts, "levels": levels(result.summaries), **plain(masked)}
 
 
 def _show_account(screen: Screen, result: CompactionResult, budget: int, llm: str | None) -> None:

@@ -67,9 +67,8 @@ def demo(options: Options) -> None:
         f", imported in {report.seconds:.2f} s into {place}.",
     )
     screen.say(
-        "One person talked to an assistant about many things from March to June. Now some questions. "
-        "A hit has a "
-        "score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
+        "One person talked to an assistant about many things from March to June. Now some questions. A hit "
+        "has a score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
     )
     _show_questions(screen, replies, titles)
     _show_window(screen, titles[_CHAT], window, prompt)
@@ -80,12 +79,8 @@ def _ask(memory: Memory, question: Question) -> _Reply:
     start = time.perf_counter()
     hits = tuple(memory.recall(question.question, limit=_DEPTH))
     seconds = time.perf_counter() - start
-    ranks = (
-        n
-        for n, hit in enumerate(hits, start=1)
-        if hit.chat == question.answer_in and question.expect in hit.text
-    )
-    return _Reply(question, hits, next(ranks, 0), seconds)
+    answers = [hit.chat == question.answer_in and question.expect in hit.text for hit in hits]
+    return _Reply(question, hits, answers.index(True) + 1 if any(answers) else 0, seconds)
 
 
 def _show_questions(screen: Screen, replies: Sequence[_Reply], titles: Mapping[str, str]) -> None:
@@ -94,8 +89,7 @@ def _show_questions(screen: Screen, replies: Sequence[_Reply], titles: Mapping[s
         # The first hit, and the one with the answer.
         for rank in sorted({1, reply.rank} - {0})[: len(reply.hits)]:
             mark = "✓" if rank == reply.rank else " "
-            hit = reply.hits[rank - 1]
-            show_hit(screen, mark, hit, titles, reply.question.expect)
+            show_hit(screen, mark, reply.hits[rank - 1], titles, reply.question.expect)
         if not reply.rank:
             screen.say(f"The answer is not among the first {_DEPTH}.", indent=2)
     first = sum(reply.rank == 1 for reply in replies)

@@ -59,13 +59,9 @@ def doctor(options: DoctorOptions) -> None:
         switched_off=hooks_switch(home, root),
     )
     report = examine(evidence, time.time())
-    document = {
-        "healthy": not report.needs_action,
-        "database": options.shown_location,
-        "journal": str(journal.path()),
-        **plain(report),
-    }
-    _render(options.answer(document), options, report)
+    places = {"database": options.shown_location, "journal": str(journal.path())}
+    screen = options.answer({"healthy": not report.needs_action, **places, **plain(report)})
+    _render(screen, report, places)
     if report.needs_action:
         raise typer.Exit(1)
 
@@ -82,27 +78,25 @@ def _database(options: Options) -> FileState | str:
     return ""
 
 
-def _render(screen: Screen, options: Options, report: HealthReport) -> None:
+def _render(screen: Screen, report: HealthReport, places: Mapping[str, str]) -> None:
     screen.facts(
         ("versions", ", ".join(f"{name} {version}" for name, version in report.versions.items())),
-        ("database", options.shown_location),
-        ("journal", str(journal.path())),
+        *places.items(),
         ("projects", _list_numbers(report.projects, "call")),
         ("injected", _list_numbers(report.tokens, "token")),
     )
-    if report.timings:
+    if timings := report.timings:
         screen.say()
-        screen.table(
-            {
-                "client": [timing.client for timing in report.timings],
-                "event": [timing.event for timing in report.timings],
-                "calls": [f"{timing.runs:,}" for timing in report.timings],
-                "failed": [f"{timing.failures:,}" for timing in report.timings],
-                "p50 ms": [f"{timing.p50:,.0f}" for timing in report.timings],
-                "p95 ms": [f"{timing.p95:,.0f}" for timing in report.timings],
-                "limit ms": [f"{timing.limit:,.0f}" for timing in report.timings],
-            }
-        )
+        columns = {
+            "client": [timing.client for timing in timings],
+            "event": [timing.event for timing in timings],
+            "calls": [f"{timing.runs:,}" for timing in timings],
+            "failed": [f"{timing.failures:,}" for timing in timings],
+            "p50 ms": [f"{timing.p50:,.0f}" for timing in timings],
+            "p95 ms": [f"{timing.p95:,.0f}" for timing in timings],
+            "limit ms": [f"{timing.limit:,.0f}" for timing in timings],
+        }
+        screen.table(columns)
     screen.say()
     for check in report.checks:
         sign, style = _SIGNS[check.state]

@@ -73,8 +73,7 @@ def _write(memory: Memory, stream: TextIO, sort: str, format: str, chats: list[s
     if sort == "records":
         totals = record_markdown.export_records(memory, stream)
         note = f"Left out, by kind: {tally(totals.left_out)}. With --all they are exported as well."
-        document = {"records": totals.records, "left_out": dict(totals.left_out)}
-        return _Outcome(count(totals.records, "record"), document, [note] if totals.left_out else [])
+        return _Outcome(count(totals.records, "record"), totals._asdict(), [note] if totals.left_out else [])
     if sort == "everything":
         rows = dict(everything.export_everything(memory, stream))
         messages = rows.get("messages", 0)
@@ -91,21 +90,19 @@ def _write_chats(memory: Memory, stream: TextIO, format: str, chats: list[str] |
         result = export_chats_as(memory, stream, format, chats)
     else:
         result = ExportedChats(export_chats(memory, stream, chats))
-    document: dict[str, object] = {"messages": result.messages}
-    document["left_out"] = LEFT_OUT.replace(" and ", ", ").split(", ")
-    if result.left_out:
-        document["not_held"] = dict(result.left_out)
+    not_held = {"not_held": dict(result.left_out)} if result.left_out else {}
+    left_out = LEFT_OUT.replace(" and ", ", ").split(", ")
     notes = [f"Not held by the format: {number:,} × {reason}." for reason, number in result.left_out.items()]
     notes.append(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
+    document = {"messages": result.messages, "left_out": left_out, **not_held}
     return _Outcome(count(result.messages, "message"), document, notes)
 
 
 def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str, *, whole: bool) -> None:
     if unnamed:
         name = unnamed[0]
-        raise typer.BadParameter(
-            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
-        )
+        ways = f"write to a file with -o {name}, or name a chat with --chat {name}."
+        raise typer.BadParameter(f"{name!r} is ambiguous: {ways}")
     if whole and (chat or format):
         what = "--all, --records and --feedback are of all chats, in a form of their own."
         raise InvalidInput(what, "Leave out --chat and --format.")
@@ -125,9 +122,9 @@ def _report(options: Options, outcome: _Outcome, output: Path | None) -> None:
 def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
     """Open a draft beside a file, which takes the place of the file if all of it is written."""
     path = path.resolve()
-    if path.exists() and not (force and path.is_file()):
-        if path.is_file():
-            raise InvalidInput(f"There is a file at {path}.", "Name another one, or add --force.")
+    if path.is_file() and not force:
+        raise InvalidInput(f"There is a file at {path}.", "Name another one, or add --force.")
+    if path.exists() and not path.is_file():
         raise InvalidInput(f"There is something that is no file at {path}.", "Name another one.")
     if not path.parent.is_dir():
         raise InvalidInput(f"There is no folder {path.parent}.", "Make it, or name another one.")

@@ -39,15 +39,10 @@ class FindOptions(ReadOptions):
     def filters(self) -> dict[str, Any]:
         """Return the filters, None for those that were not given."""
         several = {"sources": self.source, "roles": self.role, "kinds": self.kind, "tags": self.tag}
-        return {
-            **{name: values or None for name, values in several.items()},
-            "chat": self.chat,
-            "trust": "untrusted" if self.untrusted else None,
-            "since": self.since,
-            "until": self.until,
-            "valid_at": self.valid_at,
-            "where": join_filters(self.where),
-        }
+        filters: dict[str, Any] = {name: values or None for name, values in several.items()}
+        filters |= {name: getattr(self, name) for name in ("chat", "since", "until", "valid_at")}
+        trust = "untrusted" if self.untrusted else None
+        return {**filters, "trust": trust, "where": join_filters(self.where)}
 
     def keywords(self) -> dict[str, Any]:
         """Return the keywords of a recall or its explanation."""
@@ -80,10 +75,9 @@ def recall(options: FindOptions, *, query: list[str]) -> None:
         if options.untrusted:
             screen.say((f"Quarantined. {ways_out(options, hits[0].id)}", "dim"))
     else:
-        filtered = any((*options.filters().values(), options.agent))
-        options.say_nothing(
-            screen, f"Nothing found{options.whose()}.", _todo(empty=is_empty, filtered=filtered)
-        )
+        is_filtered = any((*options.filters().values(), options.agent))
+        todo = _todo(is_empty=is_empty, is_filtered=is_filtered)
+        options.say_nothing(screen, f"Nothing found{options.whose()}.", todo)
 
 
 def why(options: FindOptions, *, quoted: str, hit: str) -> None:
@@ -95,8 +89,9 @@ def why(options: FindOptions, *, quoted: str, hit: str) -> None:
     """
     with options.open(embed=True) as memory:
         explanation = memory.explain(quoted, hit, **options.keywords())
-    document = {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
-    screen = options.answer(document)
+    screen = options.answer(
+        {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
+    )
     for line in str(explanation).splitlines():
         screen.say(line, hang=3)
 
@@ -115,11 +110,11 @@ def feedback(options: Options, *, quoted: str, hit: str, unhelpful: bool = False
     screen.say((f"Take it back: {options.line('undo')}", "dim"))
 
 
-def _todo(*, empty: bool, filtered: bool) -> str:
+def _todo(*, is_empty: bool, is_filtered: bool) -> str:
     """Return a hint for a search without hits."""
-    if empty:
+    if is_empty:
         return "There is nothing to search yet: `holdfast import PATH…`, or `holdfast remember TEXT…`."
-    if filtered:
+    if is_filtered:
         return "Try other words, or fewer filters."
     return "Try other words; `holdfast chats` and `holdfast records` list what there is."
 
@@ -141,9 +136,9 @@ def show_hits(
     options: Output, hits: Sequence[Hit], titles: Mapping[str, str], own: str = "", **fields: object
 ) -> Screen:
     """Answer with hits, each with its space unless that is the own one, and return the screen."""
-    degraded = getattr(hits, "degraded", None)
-    more = {"degraded": degraded} if degraded else {}
-    screen = options.answer({**fields, **more, "hits": hit_data(hits, titles, own)})
+    if degraded := getattr(hits, "degraded", None):
+        fields["degraded"] = degraded
+    screen = options.answer({**fields, "hits": hit_data(hits, titles, own)})
     if degraded:
         screen.say((in_options(degraded), "yellow"))
     for place, hit in enumerate(hits, start=1):

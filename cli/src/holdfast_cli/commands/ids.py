@@ -3,7 +3,7 @@
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from holdfast import Memory
@@ -12,13 +12,12 @@ from holdfast.port.handles import ids_beginning
 from holdfast.types.references import Reference, read_reference, write_reference
 from holdfast_cli.commands.lookup import in_its_space
 from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.render.screen import Screen
+from holdfast_cli.commands.render.screen import Screen, first_of
 
 # What the metavar of a parameter names, beside which it may take a part of a text or the name of a kind.
 _SORTS = {"CHAT": "chat", "RECORD": "record", "SUMMARY": "summary", "JOB": "job"}
 _OTHERS = {"TEXT", "KIND"}
 _OURS = "rec_"  # begins our ids of records
-_MAX_NAMES = 5  # candidates that an error names
 _SHORT, _READABLE = 8, 20  # characters of a short id at least, and of one that is not cut
 
 
@@ -33,9 +32,8 @@ def complete_ids(
         InvalidInput: a beginning is that of several ids; the error names them.
 
     """
-    given = [name for name, value in values.items() if value]
-    wanted = {name: re.findall("[A-Z]+", metavars.get(name) or "") for name in given}
-    wanted = {name: words for name, words in wanted.items() if not _SORTS.keys().isdisjoint(words)}
+    words_of = {name: re.findall("[A-Z]+", metavars.get(name) or "") for name in values if values[name]}
+    wanted = {name: words for name, words in words_of.items() if _SORTS.keys() & words}
     if not wanted:
         return dict(values)
     try:
@@ -62,10 +60,10 @@ def _complete(memory: Memory, value: object, words: Sequence[str]) -> object:
     if isinstance(value, Reference):
         return value._replace(chat=_whole(memory, value.chat, ["chat"])) if value.chat else value
     if isinstance(value, list):
-        is_prose = not _OTHERS.isdisjoint(words) and len(value) > 1
+        is_prose = _OTHERS.intersection(words) and len(value) > 1
         return value if is_prose else [_complete(memory, item, words) for item in value]
     text = str(value)
-    if not (_OTHERS.isdisjoint(words) or text.startswith(_OURS)):
+    if _OTHERS.intersection(words) and not text.startswith(_OURS):
         return value
     there, name = in_its_space(memory, text)
     sorts = [sort for word, sort in _SORTS.items() if word in words]
@@ -83,10 +81,8 @@ def _whole(memory: Memory, name: str, sorts: Sequence[str]) -> str:
     first = min(ids, key=len)
     # The chats of subagents stand below that of their session.
     if not all(other == first or other.startswith(f"{first}/") for other in ids):
-        listed = ", ".join(ids[:_MAX_NAMES]) + (", …" if len(ids) > _MAX_NAMES else "")
-        raise InvalidInput(
-            f"{name!r} begins the ids of {len(ids):,}: {listed}.", "Write more of the one that you mean."
-        )
+        what = f"{name!r} begins the ids of {len(ids):,}: {first_of(ids)}."
+        raise InvalidInput(what, "Write more of the one that you mean.")
     return first
 
 
@@ -112,14 +108,9 @@ def short_ids(memory: Memory, chats: Sequence[str]) -> dict[str, str]:
         place = bisect_left(every, chat)
         if above and every[bisect_left(every, above)] == above:
             return f"{short(above)}/{own}"
-        others = [*every[max(0, place - 1) : place], *islice(_not_below(every, place), 1)]
-        lengths = range(_SHORT, len(chat))
-        unique = next((n for n in lengths if not any(o.startswith(chat[:n]) for o in others)), None)
-        return chat if len(chat) <= _READABLE else chat[:unique]
+        not_below = (id for id in islice(every, place + 1, None) if not id.startswith(f"{chat}/"))
+        others = (*every[max(0, place - 1) : place], *islice(not_below, 1))
+        lengths = range(_SHORT, len(chat)) if len(chat) > _READABLE else ()
+        return chat[: next((n for n in lengths if not any(o.startswith(chat[:n]) for o in others)), None)]
 
     return {chat: short(chat) for chat in chats}
-
-
-def _not_below(every: Sequence[str], place: int) -> Iterator[str]:
-    """Yield the ids after one that are not below it."""
-    return (id for id in islice(every, place + 1, None) if not id.startswith(f"{every[place]}/"))

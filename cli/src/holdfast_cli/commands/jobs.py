@@ -6,7 +6,6 @@ from datetime import datetime
 import typer
 
 from holdfast import Usage
-from holdfast.errors import InvalidInput
 from holdfast.port.handles import needs_model
 from holdfast.types import Job, JobStatus
 from holdfast_cli.commands.lookup import titles_of
@@ -35,12 +34,6 @@ def jobs(
     with quiet(), options.open() as memory:
         rows, more = options.page(memory.learning.jobs(status=status), limit)
         titles = titles_of(memory, [job.chat for job in rows])
-    screen = options.answer({"jobs": plain(rows), "more": more})
-    if not rows:
-        ends = options.line("chats", "end", "CHAT")
-        todo = f"Queue some when a chat has ended: {ends}" if status in (None, "open") else ""
-        options.say_nothing(screen, f"No {status or 'unfinished'} jobs{options.whose()} here.", todo)
-        return
     about = [titles.get(job.chat) or job.chat or ", ".join(job.records) for job in rows]
     columns: dict[str, Sequence[Part]] = {
         "id": [job.id for job in rows],
@@ -50,11 +43,13 @@ def jobs(
         "failures": [str(job.attempts - (job.status == "running")) for job in rows],
         "cost": [calls_and_tokens(job) for job in rows],
     }
-    screen.table(columns, whole="id")
+    ends = options.line("chats", "end", "CHAT")
+    todo = f"Queue some when a chat has ended: {ends}" if status in (None, "open") else ""
+    nothing = f"No {status or 'unfinished'} jobs{options.whose()} here."
+    screen = options.show_list({"jobs": plain(rows), "more": more}, columns, nothing, todo, whole="id")
     for job in rows:
         if job.error:
             screen.say((f"{job.id.removesuffix(':')}: ", "bold"), in_options(job.error), hang=4)
-    screen.say_more(more)
     if due := [job for job in rows if is_due(job)]:
         screen.say(f"→ Run what is due: {_work(options, due)}")
     if any(job.status == "failed" for job in rows):
@@ -63,11 +58,7 @@ def jobs(
 
 def _retry(options: Options, identity: str) -> None:
     with quiet(), options.open() as memory:
-        try:
-            job = memory.learning.retry_job(identity)
-        except InvalidInput as error:
-            todo = "`holdfast learn jobs` lists those there are, with their ids."
-            raise InvalidInput(error.what, todo) from error
+        job = memory.learning.retry_job(identity)
     screen = options.answer({"job": plain(job)})
     if job.status == "running":
         screen.say(f"{job.id} is running: {_when(job)}.")
@@ -99,11 +90,7 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
     lines, more = options.page(report.lines, limit)
     sums = ("calls", "prompt_tokens", "answer_tokens", "seconds", "counted")
     totals = {name: getattr(report, name) for name in sums}
-    screen = options.answer({**plain(report), "lines": plain(lines), **totals, "more": more})
     begins = f" since {when(report.since)}" if report.since else ""
-    if not report.calls:
-        options.say_nothing(screen, f"No calls of models{options.whose()}{begins}.")
-        return
     columns: dict[str, Sequence[Part]] = {
         "purpose": [line.purpose for line in lines],
         "model": [line.model for line in lines],
@@ -113,8 +100,10 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
         "answers": [f"{line.answer_tokens:,}" for line in lines],
         "seconds": [f"{line.seconds:,.1f}" for line in lines],
     }
-    screen.table(columns)
-    screen.say_more(more)
+    document = {**plain(report), "lines": plain(lines), **totals, "more": more}
+    screen = options.show_list(document, columns, f"No calls of models{options.whose()}{begins}.")
+    if not report.calls:
+        return
     tokens = f"{count(report.prompt_tokens, 'token')} of prompts, {report.answer_tokens:,} of answers"
     calls = count(report.calls, "call")
     screen.say(("\nTotal: ", "bold"), f"{calls}, {tokens}, {report.seconds:,.1f} s{begins}.")

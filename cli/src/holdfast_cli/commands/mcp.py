@@ -43,22 +43,20 @@ def mcp(options: ServeOptions, *, read_only: bool = False, http: bool = False) -
 
     For example: holdfast mcp --http --user ada
     """
-    defaults = ServeOptions()
-    of_http = ("host", "port", "remote", "request_seconds", "idle_seconds", "max_sessions")
-    if not http and any(getattr(options, name) != getattr(defaults, name) for name in of_http):
-        what = "--host, --port, --remote and the limits of requests and sessions are for HTTP."
-        raise InvalidInput(what, "Pass --http as well, or leave them out.")
+    of_http, defaults = ServeOptions.__annotations__, ServeOptions()
     if http:
         _serve_http(options, read_only=read_only)
+    elif any(getattr(options, name) != getattr(defaults, name) for name in of_http):
+        what = "--host, --port, --remote and the limits of requests and sessions are for HTTP."
+        raise InvalidInput(what, "Pass --http as well, or leave them out.")
     else:
         _serve_stdio(options, read_only=read_only)
 
 
 def _serve_stdio(options: Options, *, read_only: bool) -> None:
     if sys.stdin is None:
-        raise InvalidInput(
-            "There is no standard input to read from.", "Let a client start it, or pass --http."
-        )
+        todo = "Let a client start it, or pass --http."
+        raise InvalidInput("There is no standard input to read from.", todo)
     if sys.stdin.isatty():
         screen = Screen(sys.stderr)
         screen.say("Waiting for a client on standard input. Ctrl-C ends it.")
@@ -114,9 +112,8 @@ def _serve_http(options: ServeOptions, *, read_only: bool) -> None:
 @contextmanager
 def _startup() -> Iterator[None]:
     """Log to stderr, since stdout is the protocol's, and collect no garbage during large imports."""
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
-    )
+    line = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format=line)
     gc.disable()  # it would take a fifth of the time
     try:
         yield

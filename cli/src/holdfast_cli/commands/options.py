@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import typer
 
@@ -15,7 +15,7 @@ from holdfast import Event, Memory
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.kinds import Kind
 from holdfast.port.safety import mask
-from holdfast_cli.commands.render.screen import Screen, answer, count
+from holdfast_cli.commands.render.screen import Part, Screen, answer, count, first_of
 from holdfast_cli.hooks import location
 from holdfast_cli.hooks.location import DATABASE
 from holdfast_cli.hooks.project import PROJECT, project_of
@@ -25,7 +25,6 @@ _PARTS = ("tenant", "user", "agent", "project", "team")
 EMBED = "HOLDFAST_EMBED"  # the name of an embedder, which `Memory(embed="auto")` reads
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 T = TypeVar("T")
-_MAX_NAMES = 5  # users that a sentence names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +118,12 @@ class Options(Output):
         database = self.location
         path = Path(database)
         # The default folder is made also where a client names it.
-        if create and "://" not in database and path == location.default_path() and not path.exists():
+        if create and path == location.default_path():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not create and not location.is_there(database):
-            raise Unavailable(
-                f"There is no database at {database}.",
-                "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
-                "`holdfast demo`.",
-            )
+            makers = "`holdfast import PATH…` or `holdfast remember TEXT…`"
+            todo = f"Make one with {makers}, or see a sample with `holdfast demo`."
+            raise Unavailable(f"There is no database at {database}.", todo)
         places = () if "://" in database else (path, path.absolute().parent)
         memory = Memory(
             database,
@@ -162,9 +159,8 @@ class Options(Output):
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
-        return shlex.join(
-            ["holdfast", *map(str, words), *args(db=location.without_password(self.db or "")), *self.scope()]
-        )
+        db = args(db=location.without_password(self.db or ""))
+        return shlex.join(["holdfast", *map(str, words), *db, *self.scope()])
 
     def scope(self) -> list[str]:
         """Return the options that name the scope."""
@@ -173,8 +169,7 @@ class Options(Output):
 
     def whose(self) -> str:
         """Return the scope as the end of a sentence, "" for the default."""
-        scope = {name: getattr(self, name) for name in _PARTS}
-        parts = [f"{name} {value!r}" for name, value in scope.items() if value]
+        parts = [f"{name} {value!r}" for name in _PARTS if (value := getattr(self, name))]
         return f" for {', '.join(parts)}" if parts else ""
 
     def with_user(self) -> Self:
@@ -194,9 +189,8 @@ class Options(Output):
         names = [repr(user) for user in users if user]
         if not names or (self.user and self.user in users):
             return ""
-        sample = f"{', '.join(names[:_MAX_NAMES])}{', …' if len(names) > _MAX_NAMES else ''}"
         verb = "is" if len(names) == 1 else "are"
-        return f"There {verb} {count(len(names), 'user')} here: {sample}. Name one by --user."
+        return f"There {verb} {count(len(names), 'user')} here: {first_of(names)}. Name one by --user."
 
     def say_nothing(self, screen: Screen, what: str, todo: str = "") -> None:
         """Print that nothing is there, and a hint: other users, or else what to do."""
@@ -204,10 +198,30 @@ class Options(Output):
         if not self.json and (hint := self.others() or todo):
             screen.say(f"→ {hint}", hang=2)
 
+    # Any: of JSON.
+    def show_list(
+        self,
+        document: Mapping[str, Any],
+        columns: Mapping[str, Sequence[Part]],
+        nothing: str,
+        todo: str = "",
+        *,
+        whole: str = "",
+    ) -> Screen:
+        """Answer with a document and a table of its rows, or with a hint for none; return the screen.
+
+        `more` of the document is the command line that shows the rest.
+        """
+        screen = self.answer(document)
+        if any(columns.values()):
+            screen.table(columns, whole=whole)
+        else:
+            self.say_nothing(screen, nothing, todo)
+        screen.say_more(document["more"])
+        return screen
+
     def _users(self) -> list[str]:
         """Return the users; none if the database cannot be opened, which the command reports."""
-        if not location.is_there(self.location):
-            return []
         try:
             with self.open() as memory:
                 return memory.grants.users()
@@ -217,9 +231,9 @@ class Options(Output):
 
 def _show_indexing(event: Event) -> None:
     # Loaded only for a progress bar.
-    from holdfast_cli.commands.render.progress import indexing
+    from holdfast_cli.commands.render.progress import show_indexing
 
-    indexing.show(event)
+    show_indexing(event)
 
 
 def args(**options: str | bool | int | None) -> list[str]:

@@ -45,9 +45,8 @@ def quarantine(
     For example: holdfast quarantine, then holdfast quarantine --release rec_00000001615749fe
     """
     if (release is not None) + (discard is not None) + release_all > 1:
-        raise typer.BadParameter(
-            "release or discard, not both at once, and one or all.", param_hint="--discard"
-        )
+        what = "release or discard, not both at once, and one or all."
+        raise typer.BadParameter(what, param_hint="--discard")
     if to and release is None:
         raise typer.BadParameter("it goes with --release ID.", param_hint="--to")
     with options.open() as memory:
@@ -70,10 +69,9 @@ def quarantine(
 
 def _as_written(memory: Memory, record: Record) -> Record:
     """Return a record with the writer, time and reason of its quarantine, not those of a later undo."""
-    for change in memory.changes(id=record.id):
-        if change.action == "quarantine":
-            return replace(record, by=change.by, created=change.at, why=change.why)
-    return record
+    changes = (change for change in memory.changes(id=record.id) if change.action == "quarantine")
+    held = next(changes, None)
+    return replace(record, by=held.by, created=held.at, why=held.why) if held else record
 
 
 def _list_quarantine(options: Options, memory: Memory, chat: str | None, limit: int | None) -> None:
@@ -231,10 +229,7 @@ def _extent(
         return f"chat {chat!r}", _in_chat(memory, chat)
     if record is not None:
         return f"record {record!r}", _in_record(memory, record)
-    counts = Counter[str]()
-    for space in memories:
-        counts.update(_in_all(space))
-    return "everything", counts
+    return "everything", sum(map(Counter, map(_in_all, memories)), Counter[str]())
 
 
 def _in_chat(memory: Memory, chat: str) -> dict[str, int]:

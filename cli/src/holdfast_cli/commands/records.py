@@ -10,7 +10,7 @@ from holdfast.types import Writer
 from holdfast_cli.commands.arguments import Point, text_of
 from holdfast_cli.commands.lookup import message_range, the_chat
 from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.render.record_lines import report, show_history, show_record, show_table
+from holdfast_cli.commands.render.record_lines import columns_of, report, show_history, show_record
 from holdfast_cli.commands.render.screen import plain, when
 from holdfast_cli.commands.where_option import MetaFilter, join_filters
 
@@ -30,15 +30,9 @@ class RecordOptions(Options):
     # Any: keywords of many types.
     def properties(self) -> dict[str, Any]:
         """Return the properties as keywords of a call that writes."""
-        return {
-            "category": self.category or "",
-            "tags": self.tag or (),
-            "priority": self.priority,
-            "since": self.since,
-            "until": self.until,
-            "expected_version": self.expected_version,
-            "by": self.by,
-        }
+        names = ("priority", "since", "until", "expected_version", "by")
+        as_given = {name: getattr(self, name) for name in names}
+        return {"category": self.category or "", "tags": self.tag or (), **as_given}
 
 
 def remember(
@@ -101,14 +95,10 @@ def records(
         if not results and chat is not None:
             the_chat(options, memory, chat)
     page, more = options.page(results, limit, offset)
-    screen = options.answer({"records": plain(page), "more": more})
-    if page:
-        show_table(screen, page)
-        screen.say_more(more)
-    else:
-        is_filtered = any((*filters.values(), at, offset, options.agent))
-        todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
-        options.say_nothing(screen, f"No records{options.whose()} here.", todo)
+    is_filtered = any((*filters.values(), at, offset, options.agent))
+    todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
+    nothing, columns = f"No records{options.whose()} here.", columns_of(page, verbose=options.verbose)
+    options.show_list({"records": plain(page), "more": more}, columns, nothing, todo, whole="id")
 
 
 def _show_one(options: Options, memory: Memory, at: Point | None, identity: str, *, text_only: bool) -> None:
@@ -117,24 +107,23 @@ def _show_one(options: Options, memory: Memory, at: Point | None, identity: str,
     record, changes = view.get(identity), view.changes(id=identity)
     if record and not changes:  # named by its kind
         changes = view.changes(id=record.id)
+    what = f"There is no record {identity!r}{options.whose()} here."
+    todo = "`holdfast records` lists those there are, with their ids."
     if text_only and not record:
         # What it prints is the content of a file.
-        todo = "`holdfast records` lists those there are, with their ids."
-        raise InvalidInput(f"There is no record {identity!r}{options.whose()} here.", todo)
+        raise InvalidInput(what, todo)
     screen = options.answer({"record": plain(record), "versions": plain(changes)})
     if record and text_only:
         screen.say(record.text)
-        return
-    if record:
+    elif record:
         show_record(screen, record, options)
     elif changes:
         last = changes[0]
         screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")
     else:
-        todo = "`holdfast records` lists those there are, with their ids."
-        options.say_nothing(screen, f"There is no record {identity!r}{options.whose()} here.", todo)
-        return
-    show_history(screen, changes)
+        options.say_nothing(screen, what, todo)
+    if changes and not text_only:
+        show_history(screen, changes)
 
 
 def replace(options: RecordOptions, *, what: str, text: list[str], kind: str | None = None) -> None:

@@ -3,12 +3,11 @@
 import typer
 
 from holdfast import Scratchpad
-from holdfast.errors import Denied, InvalidInput
+from holdfast.errors import InvalidInput
 from holdfast_cli.commands.arguments import text_of
 from holdfast_cli.commands.lookup import the_chat
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.record_lines import short
-from holdfast_cli.commands.render.screen import plain
 
 _TEMPORARY = "temp:"  # begins names that no other process sees
 
@@ -51,14 +50,10 @@ def scratchpad(
 
 def _list(options: Options, pad: Scratchpad, search: str, limit: int | None) -> None:
     entries, more = options.page(pad.search(search).items(), limit)
-    screen = options.answer({"pad": plain(dict(entries)), "more": more})
-    if entries:
-        screen.table({"name": [name for name, _ in entries], "value": [short(value) for _, value in entries]})
-        screen.say_more(more)
-    else:
-        like = "like that " if search else ""
-        todo = "Put something there: `holdfast scratchpad NAME VALUE`."
-        options.say_nothing(screen, f"Nothing {like}on the scratchpad{options.whose()}.", todo)
+    columns = {"name": [name for name, _ in entries], "value": [short(value) for _, value in entries]}
+    nothing = f"Nothing {'like that ' if search else ''}on the scratchpad{options.whose()}."
+    todo = "Put something there: `holdfast scratchpad NAME VALUE`."
+    options.show_list({"pad": dict(entries), "more": more}, columns, nothing, todo)
 
 
 def _show(options: Options, pad: Scratchpad, name: str, *, remove: bool) -> None:
@@ -76,11 +71,7 @@ def _show(options: Options, pad: Scratchpad, name: str, *, remove: bool) -> None
 
 def _put(options: Options, pad: Scratchpad, name: str, value: str) -> None:
     before = pad.get(name)
-    try:
-        pad[name] = value
-    except Denied as error:
-        todo = "Leave it out: a command keeps nothing in memory for the next one."
-        raise Denied(error.what, todo) from error
+    pad[name] = value
     screen = options.answer({"name": name, "value": pad[name], "before": before})
     was = f", which was {short(before)}" if before not in (None, value) else ""
     screen.say(("Noted: ", "bold"), f"{name} is {short(value)}{was}")

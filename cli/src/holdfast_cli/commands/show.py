@@ -34,9 +34,8 @@ def show(
         memory, chat = in_its_space(own, chat)
         reference = message_range(memory, chat)
         if reference and (before or after):
-            raise InvalidInput(
-                f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
-            )
+            todo = "Leave out --before and --after, or name a chat alone."
+            raise InvalidInput(f"{chat} names its messages.", todo)
         if reference:
             show_range(options, memory, reference, full=full)
             return

@@ -1,21 +1,12 @@
 """The commands about spaces: projects, and grants with add, revoke, move and copy."""
 
-from datetime import datetime
-from typing import NamedTuple
+from typing import Any
 
 from holdfast import Memory
 from holdfast.types import Record
 from holdfast.types.grants import Rights
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Part, plain, when
-
-
-class _Project(NamedTuple):
-    project: str
-    root: str | None
-    chats: int
-    messages: int
-    newest: datetime | None
 
 
 def projects(options: Options, *, limit: int | None = None) -> None:
@@ -30,25 +21,23 @@ def projects(options: Options, *, limit: int | None = None) -> None:
     with options.open() as memory:
         names, more = options.page(memory.grants.projects(), limit)
         rows = [_project(memory.scoped(project=name), name, folders.get(name)) for name in names]
-    screen = options.answer({"projects": [plain(row._asdict()) for row in rows], "more": more})
     columns: dict[str, list[Part]] = {
-        "project": [row.project for row in rows],
-        "chats": [f"{row.chats:,}" for row in rows],
-        "messages": [f"{row.messages:,}" for row in rows],
-        "newest": [when(row.newest) for row in rows],
-        "folder": [row.root or "–" for row in rows],
+        "project": list(names),
+        "chats": [f"{row['chats']:,}" for row in rows],
+        "messages": [f"{row['messages']:,}" for row in rows],
+        "newest": [when(row["newest"]) for row in rows],
+        "folder": [row["root"] or "–" for row in rows],
     }
-    if rows:
-        screen.table(columns)
-    else:
-        screen.say(f"No projects{options.whose()}.")
-    screen.say_more(more)
+    options.show_list({"projects": plain(rows), "more": more}, columns, f"No projects{options.whose()}.")
 
 
-def _project(memory: Memory, name: str, root: str | None) -> _Project:
+# Any: values of several types.
+def _project(memory: Memory, name: str, root: str | None) -> dict[str, Any]:
+    """Return the name and the folder of a project, and what is stored of it."""
     chats = memory.chats(archived=None)
     newest = max((chat.newest for chat in chats), default=None)
-    return _Project(name, root, len(chats), sum(chat.messages for chat in chats), newest)
+    messages = sum(chat.messages for chat in chats)
+    return {"project": name, "root": root, "chats": len(chats), "messages": messages, "newest": newest}
 
 
 def grants(options: Options, *, limit: int | None = None) -> None:
@@ -58,7 +47,6 @@ def grants(options: Options, *, limit: int | None = None) -> None:
     """
     with options.open(admin=not options.user) as memory:
         rows, more = options.page(memory.grants, limit)
-    screen = options.answer({"grants": plain(rows), "more": more})
     columns: dict[str, list[Part]] = {
         "space": [grant.space for grant in rows],
         "to": [grant.to for grant in rows],
@@ -66,11 +54,8 @@ def grants(options: Options, *, limit: int | None = None) -> None:
         "by": [grant.by or "the application" for grant in rows],
         "since": [when(grant.at) for grant in rows],
     }
-    if rows:
-        screen.table(columns)
-    else:
-        screen.say(f"Nothing is granted{options.whose()}.")
-    screen.say_more(more)
+    nothing = f"Nothing is granted{options.whose()}."
+    options.show_list({"grants": plain(rows), "more": more}, columns, nothing)
 
 
 def add(options: Options, *, space: str, grantee: str, rights: Rights = "read") -> None:

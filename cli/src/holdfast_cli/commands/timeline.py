@@ -1,5 +1,6 @@
 """The command for what was said and learned by day: timeline."""
 
+from holdfast_cli.commands.chats import UNTITLED
 from holdfast_cli.commands.ids import short_ids
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import count, plain, when
@@ -21,29 +22,19 @@ def timeline(
     for day in days:
         screen.say((f"{day.day:%A}, {day.day}", "bold"))
         for chat in day.chats:
-            counts = f"  {count(chat.messages, 'message')}  {short[chat.chat]}"
-            screen.say(
-                (f"{when(chat.at)[11:]}  ", "dim"),
-                chat.title or "(untitled)",
-                (counts, "dim"),
-                indent=2,
-                hang=7,
-            )
+            counts = (f"  {count(chat.messages, 'message')}  {short[chat.chat]}", "dim")
+            time = (f"{when(chat.at)[11:]}  ", "dim")
+            screen.say(time, chat.title or UNTITLED, counts, indent=2, hang=7)
             for words in chat.said:
                 if words != chat.title:
                     screen.say((f"· {words}", "dim"), indent=9, hang=2)
         for change in day.learned:
+            what = (f"{when(change.at)[11:]}  {change.action} {change.kind}: ", "dim")
             text = change.before if change.after is None else change.after
-            screen.say(
-                (f"{when(change.at)[11:]}  {change.action} {change.kind}: ", "dim"),
-                text or "",
-                indent=2,
-                hang=7,
-            )
+            screen.say(what, text or "", indent=2, hang=7)
         screen.say("")
     screen.say_more(more)
     if not days:
         todo = "Name another day, or a week: `holdfast timeline 2026-W11`. `holdfast chats` lists all chats."
-        options.say_nothing(
-            screen, f"Nothing was said or learned{options.whose()} {name or 'in the last seven days'}.", todo
-        )
+        nothing = f"Nothing was said or learned{options.whose()} {name or 'in the last seven days'}."
+        options.say_nothing(screen, nothing, todo)

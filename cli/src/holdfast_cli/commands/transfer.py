@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast_cli.formats.import_report import ImportReport, Skipped
 
 _EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
-_KEPT = "What was imported until now is kept."
+KEPT = "What was imported until now is kept."
 _EXAMPLES = 3  # places that are named for one reason
 
 
@@ -59,7 +59,7 @@ def import_(
             raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
         take = partial(import_tables, columns=_columns(columns), encoding=encoding)
     paths = paths or _claude_code_projects()
-    with interruptible(_KEPT), options.open(create=True) as memory:
+    with interruptible(KEPT), options.open(create=True) as memory:
         with importing() as progress:
             # What is private is read when the database is open: its errors come first.
             report = take(memory, paths, progress=progress, rules=Privacy.read())
@@ -85,9 +85,8 @@ def _columns(pairs: Sequence[str]) -> dict[str, str]:
     for pair in ",".join(pairs).split(","):
         field, equals, column = pair.partition("=")
         if not equals or field in columns:
-            raise InvalidInput(
-                f"--map has {pair!r}.", "Write each field once, as in content=text,role=speaker."
-            )
+            todo = "Write each field once, as in content=text,role=speaker."
+            raise InvalidInput(f"--map has {pair!r}.", todo)
         columns[field] = column
     return columns
 
@@ -95,10 +94,8 @@ def _columns(pairs: Sequence[str]) -> dict[str, str]:
 def _claude_code_projects() -> list[Path]:
     folder = Path(CLAUDE_CODE).expanduser()
     if not folder.is_dir():
-        raise typer.BadParameter(
-            f"name the files or folders to import: there are no Claude Code sessions in {CLAUDE_CODE}.",
-            param_hint="PATH",
-        )
+        what = f"name the files or folders to import: there are no Claude Code sessions in {CLAUDE_CODE}."
+        raise typer.BadParameter(what, param_hint="PATH")
     return [folder]
 
 

@@ -9,12 +9,10 @@ from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.outcomes import interruptible, repeat, say_line
 from holdfast_cli.commands.render.screen import Screen, count, plain
 from holdfast_cli.commands.render.wording import in_options
-from holdfast_cli.commands.transfer import index
+from holdfast_cli.commands.transfer import KEPT, index
 
 if TYPE_CHECKING:
     from holdfast_cli.formats.watching import Seen
-
-_KEPT = "What was imported until now is kept."
 
 
 def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects: bool = False) -> None:
@@ -31,7 +29,7 @@ def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects:
     from holdfast_cli.hooks.privacy import Privacy
 
     project_of = options.project_of(no_projects=no_projects)
-    with interruptible(_KEPT), options.open(create=True) as memory:
+    with interruptible(KEPT), options.open(create=True) as memory:
         if not options.json:
             Screen().say((f"Looking for what is new every {every:,} s. Ctrl-C ends it.", "dim"))
         roots = [folder.resolve() for folder in folders]
@@ -44,7 +42,7 @@ def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects:
                 reports.append(file.report)
             index(memory, reports)
 
-        repeat(look, every, f"Stopped watching. {_KEPT}")
+        repeat(look, every, f"Stopped watching. {KEPT}")
 
 
 def _show(options: Options, file: "Seen") -> None:
@@ -57,10 +55,8 @@ def _show(options: Options, file: "Seen") -> None:
 
 def _line(file: "Seen") -> str:
     report, parts = file.report, []
-    if report.added or report.records:
-        formats = ", ".join(report.formats)
-        kinds = {"new message": report.added, "new record": report.records}
-        added = " and ".join(count(number, what) for what, number in kinds.items() if number)
-        parts.append(f"{added} ({formats})")
+    kinds = {"new message": report.added, "new record": report.records}
+    if added := " and ".join(count(number, what) for what, number in kinds.items() if number):
+        parts.append(f"{added} ({', '.join(report.formats)})")
     parts += [f"{skip.count:,} × {skip.reason}" for skip in report.skipped if skip.problem or 0 in skip.lines]
     return f"{file.path}: {'; '.join([*parts, *filter(None, [in_options(file.problem)])])}"

@@ -70,9 +70,8 @@ def read_where(text: str) -> MetaFilter:
     elif presence := _PRESENCE.fullmatch(text):
         where = {_key(presence[2]): {"$exists": not presence[1]}}
     if not isinstance(where, dict):
-        raise typer.BadParameter(
-            f"{text[:80]!r} is no filter: write stars>=4, lang=de, lang in de,en, a key alone, or JSON."
-        )
+        todo = "write stars>=4, lang=de, lang in de,en, a key alone, or JSON."
+        raise typer.BadParameter(f"{text[:80]!r} is no filter: {todo}")
     try:
         check_where(where)
     except InvalidInput as error:

@@ -64,12 +64,10 @@ class _Worker:
         if self.everyone:
             yield self.run(limit)
             return
-        before = 0
-        while before != limit:
+        for before in range(limit or sys.maxsize):
             yield (result := self.run(limit, before, alone=True))
             if result.noop or _stop(result):
                 return
-            before += 1
 
     def titles(self, result: WorkResult) -> dict[str, str]:
         """Find the titles of chats; none of everyone's, since chats of two users may have one id."""
@@ -93,9 +91,8 @@ class _Worker:
         jobs = [job for result in results for job in (*result.done, *result.postponed, *result.failed)]
         if self.everyone or all(job.kind != outcomes.EMBED for job in jobs):
             return ""
-        return "; ".join(
-            f"{row.done:,} of {row.total:,}, by {row.model}" for row in self.memory.learning.embedding()
-        )
+        rows = self.memory.learning.embedding()
+        return "; ".join(f"{row.done:,} of {row.total:,}, by {row.model}" for row in rows)
 
     def backlog(self) -> dict[tuple[str, str], list[Job]]:
         """Return the unfinished jobs by what they wait for; none of everyone's."""
@@ -158,9 +155,8 @@ def _work(worker: _Worker, limit: int | None) -> None:
         screen.say(("Stopped", "bold yellow"), f": {why}.")
         screen.say(f"→ {todo}: {worker.again()}")
     backlog = worker.backlog()
-    _show_account(
-        screen, worker, results, "; ".join(_clauses(backlog, results[-1].waiting if worker.everyone else 0))
-    )
+    clauses = _clauses(backlog, results[-1].waiting if worker.everyone else 0)
+    _show_account(screen, worker, results, "; ".join(clauses))
     if not stop and backlog[_DUE]:
         screen.say(f"→ Go on: {worker.again()}")
     if not stop and backlog[_STUCK]:
@@ -249,8 +245,6 @@ def _report_estimate(worker: _Worker, estimate: WorkResult) -> None:
         screen.say(f"→ Run it: {options.line('work')}")
     else:
         prompts, answers = count(estimate.prompt_tokens, "token"), f"{estimate.answer_tokens:,}"
-        often = f"{llm} {count(estimate.calls, 'time')}"
-        screen.say(
-            ("It would ask ", "bold"), f"{often}: {prompts} of prompts, and about {answers} of answers."
-        )
+        tokens = f"{prompts} of prompts, and about {answers} of answers."
+        screen.say(("It would ask ", "bold"), f"{llm} {count(estimate.calls, 'time')}: {tokens}")
         screen.say(f"→ Run it: {options.line('work', '--llm', llm)}")

@@ -115,21 +115,17 @@ def is_goose(value: Json) -> bool:
 
 
 def _is_session(value: Json) -> bool:
-    has_messages = "message_count" in value or isinstance(
-        value.get("conversation", value.get("messages")), list
-    )
+    messages = value.get("conversation", value.get("messages"))
+    has_messages = "message_count" in value or isinstance(messages, list)
     return isinstance(value.get("working_dir"), str) and has_messages
 
 
 def read_goose(file: File) -> Iterator[Item]:
     """Yield the messages of sessions, as lines or as exported documents."""
     chat, counts = ImportedChat(file.name, by_file=True), Counter[str]()
-    document = file.path.lower().endswith(".json")
-    for item in values(file) if document else lines(file):
-        if isinstance(item, Skip):
-            yield item
-            continue
-        number, value = item[0], dict_of(item[1])
+
+    def items(number: int, value: dict[str, object]) -> Iterator[Item]:
+        nonlocal chat
         rows: list[object] = [value]
         if _is_session(value):
             title, identity = text_of(value.get("name") or value.get("description")), text_of(value.get("id"))
@@ -138,6 +134,9 @@ def read_goose(file: File) -> Iterator[Item]:
             rows = list_of(value.get("conversation") or value.get("messages"))
         for place, row in enumerate(map(dict_of, rows), number):
             yield from _goose(chat, place, row, counts)
+
+    is_document = file.path.lower().endswith(".json")
+    return read_objects(values(file) if is_document else lines(file), items, "no message")
 
 
 def _goose(chat: ImportedChat, number: int, row: Json, counts: Counter[str]) -> Iterator[Item]:

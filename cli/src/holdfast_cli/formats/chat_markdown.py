@@ -18,7 +18,7 @@ from holdfast_cli.formats.chat_lines import PAYLOAD, has_more
 from holdfast_cli.formats.files import File, object_in
 from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import stable_id, text_of
-from holdfast_cli.formats.jsonl import label_of
+from holdfast_cli.formats.jsonl import chat_in
 from holdfast_cli.formats.marks import Marks, comment
 
 START = "<!-- Holdfast chats -->"
@@ -63,10 +63,7 @@ def read(file: File) -> Iterator[Item]:
         if isinstance(fields, str):
             yield Skip(line, fields, problem=True)
         elif kind == "chat":
-            title, agent = text_of(fields.get("title")), text_of(fields.get("agent"))
-            label = label_of(fields.get("about"))
-            is_archived = fields.get("archived") is True
-            chat = ImportedChat(text_of(fields.get("chat")) or file.name, title, agent, is_archived, label)
+            chat = chat_in(fields, text_of(fields.get("chat")) or file.name)
         else:
             yield item_of(chat, line, _message, line, fields, "\n".join(lines[1:]))
 

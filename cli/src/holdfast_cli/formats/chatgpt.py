@@ -29,11 +29,11 @@ def read(file: File) -> Iterator[Item]:
     Messages that ChatGPT hides, that are settings or empty, or that are on other branches, are left out and
     counted. A message to a tool becomes a tool call, and the tool's message its result.
     """
-    return read_objects(
-        values(file),
-        lambda position, value: _conversation(position, value, file.name) if is_conversation(value) else None,
-        "no conversation",
-    )
+
+    def items(position: int, value: Json) -> Iterator[Item] | None:
+        return _conversation(position, value, file.name) if is_conversation(value) else None
+
+    return read_objects(values(file), items, "no conversation")
 
 
 def _conversation(position: int, value: Json, name: str) -> Iterator[Item]:
@@ -50,8 +50,7 @@ def _conversation(position: int, value: Json, name: str) -> Iterator[Item]:
             # The root has none.
             continue
         at = message.get("create_time") or at
-        reason = _why_left_out(message)
-        if reason:
+        if reason := _why_left_out(message):
             yield Skip(position, reason)
             continue
         yield item_of(chat, position, _message, message, key, at, call)
@@ -68,12 +67,7 @@ def _conversation(position: int, value: Json, name: str) -> Iterator[Item]:
 
 def _thread(current: object, nodes: Mapping[str, Json]) -> list[str]:
     """Return the nodes from the root to the current one, or to the newest leaf if there is none."""
-    parents = {
-        child: key
-        for key, node in nodes.items()
-        for child in list_of(node.get("children"))
-        if isinstance(child, str)
-    }
+    parents = {text_of(child): key for key, node in nodes.items() for child in list_of(node.get("children"))}
     parents |= {key: parent for key, node in nodes.items() if (parent := text_of(node.get("parent")))}
     leaf = current if isinstance(current, str) and current in nodes else _newest_leaf(nodes, parents)
     thread: dict[str, None] = {}

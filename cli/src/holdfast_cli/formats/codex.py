@@ -64,9 +64,7 @@ def read(file: File) -> Iterator[Item]:
             yield item
             continue
         line = _line(*item)
-        chat = replace(chat, id=threads.chat_of(line))
-        if folder := text_of(line.payload.get("cwd")):
-            chat = replace(chat, folder=folder)
+        chat = replace(chat, id=threads.chat_of(line), folder=text_of(line.payload.get("cwd")) or chat.folder)
         if reason := _why_left_out(line) or (_LEFT if _is_in(line.number, ranges) else ""):
             yield Skip(line.number, reason)
         else:

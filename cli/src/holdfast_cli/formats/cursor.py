@@ -66,12 +66,13 @@ def _chat(database: ForeignSQLite, number: int, identity: str, value: Json) -> I
     bubbles = _bubbles(database, identity, value)
     headers = map(dict_of, list_of(value.get("fullConversationHeadersOnly")))
     order = list(dict.fromkeys(text_of(header.get("bubbleId")) for header in headers)) or list(bubbles)
+    uris = (uri for bubble in bubbles.values() for uri in list_of(dict_of(bubble).get("workspaceUris")))
     growing = {text_of(name) for name in list_of(value.get("generatingBubbleIds"))}
     chat = ImportedChat(
         identity,
         text_of(value.get("name")),
         archived=value.get("isArchived") is True,
-        folder=next(filter(None, map(_folder, bubbles.values())), ""),
+        folder=next(filter(None, map(_path, uris)), ""),
     )
     at = value.get("createdAt")
     for name in order:
@@ -107,20 +108,13 @@ def _start_time(bubble: Json) -> object:
     return start if isinstance(start, int | float) and start > 1e12 else None
 
 
-def _folder(bubble: Json | str) -> str:
-    if isinstance(bubble, str):
-        return ""
-    paths = (_path(text_of(uri)) for uri in list_of(bubble.get("workspaceUris")))
-    return next(filter(None, paths), "")
-
-
-def _path(uri: str) -> str:
+def _path(uri: object) -> str:
     """Return the path in the URI of a file on this machine, "" for any other."""
-    if not uri.startswith("file:///"):
+    scheme, _, path = text_of(uri).partition("://")
+    if scheme != "file" or not path.startswith("/"):
         return ""
-    path = uri.removeprefix("file:///")
     data = _ESCAPED.sub(lambda code: bytes.fromhex(code[1].decode()), path.encode(errors="replace"))
-    return f"/{data.decode(errors='replace')}"
+    return data.decode(errors="replace")
 
 
 def _bubble(

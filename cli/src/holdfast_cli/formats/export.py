@@ -108,11 +108,8 @@ def messages_of(memory: Memory, identity: str) -> Iterator[Message]:
 
 
 def _head(info: ChatInfo) -> dict[str, object]:
-    fields: dict[str, object] = {"chat": info.id, "agent": info.agent}
-    return {**fields, "title": info.title, "archived": info.archived, "about": _about(info)}
-
-
-def _about(info: ChatInfo) -> dict[str, object]:
     created = info.created.isoformat() if info.created else None
     label = {"created": created, "channel": info.channel, "meta": info.meta}
-    return {name: value for name, value in label.items() if value}
+    about = {name: value for name, value in label.items() if value}
+    fields: dict[str, object] = {"chat": info.id, "agent": info.agent}
+    return {**fields, "title": info.title, "archived": info.archived, "about": about}

@@ -34,9 +34,7 @@ def export_feedback(memory: Memory, stream: TextIO) -> ExportedFeedback:
     questions = []
     for query, answers in by_query.items():
         own = [record for record in answers.values() if record.chat in sessions]
-        gold, unhelpful = (
-            _names(record for record in own if record.meta["helpful"] is is_gold) for is_gold in (True, False)
-        )
+        gold, unhelpful = (_names(own, helpful=helpful) for helpful in (True, False))
         if gold:
             questions.append({"question": query, "kind": FEEDBACK, "gold": gold, "unhelpful": unhelpful})
     stream.write(json.dumps({"sessions": list(sessions.values()), "questions": questions}) + "\n")
@@ -44,9 +42,10 @@ def export_feedback(memory: Memory, stream: TextIO) -> ExportedFeedback:
     return ExportedFeedback(len(questions), sum(record.text not in queries for record in feedback))
 
 
-def _names(records: Iterable[Record]) -> list[str]:
-    """Return the references to the messages of records, each once."""
-    spans = ((record.chat, record.messages or (1, 0)) for record in records)
+def _names(records: Iterable[Record], *, helpful: bool) -> list[str]:
+    """Return the references to the messages of records that were helpful, or were not, each once."""
+    own = (record for record in records if record.meta["helpful"] is helpful)
+    spans = ((record.chat, record.messages or (1, 0)) for record in own)
     names = (write_reference(chat, seq) for chat, span in spans for seq in range(span[0], span[1] + 1))
     return list(dict.fromkeys(names))
 

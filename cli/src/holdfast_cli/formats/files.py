@@ -10,15 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from holdfast.port.texts import clean
 from holdfast_cli.formats.import_items import TOO_DEEP, Skip
 
 MAX_LINE = 256 << 20  # bytes; longer lines are skipped
-MAX_ROW = (
-    16 << 20
-)  # bytes of a line of a transcript: longer ones would keep whoever reads it busy for minutes
+MAX_ROW = 16 << 20  # bytes of a line of a transcript: longer ones would keep its reader busy for minutes
 MAX_VALUE = 2 << 30  # characters of one JSON value
 _CHUNK = 1 << 20
 _SPACE = re.compile(r"[\s,]*")
@@ -32,26 +30,13 @@ _OPENING, _FIELD = re.compile(r"\[?\s*\{"), re.compile(r'[\s,]*"([^"\\]{1,100})"
 IS_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t-~]\x00){4}|(?:\x00[\t-~]){4}").match
 
 
-class Stream(Protocol):
-    """A file that is read, or the rows of a database."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether it is read no more."""
-        ...
-
-    def tell(self) -> int:
-        """Return the bytes that were read."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class File:
     """A file to read: its `path`, the `name` for its chats without an id, and what opens it.
 
     `location` is where it is on this machine, None of one in a zip. `beside` returns the content of a file by
-    its path from the folder of this one, or from one of the two above. `streams` were opened, one for
-    each time that it is read.
+    its path from the folder of this one, or from one of the two above. `tells` has a function for each time
+    that it is read: it returns the bytes that were read, or raises ValueError at the end.
     """
 
     path: str
@@ -59,20 +44,21 @@ class File:
     opener: Callable[[], IO[bytes]]
     location: Path | None = None
     beside: Callable[[str], bytes | None] = lambda _: None
-    streams: list[Stream] = field(default_factory=list, compare=False)
+    tells: list[Callable[[], int]] = field(default_factory=list, compare=False)
 
     def open(self) -> IO[bytes]:
         """Open it."""
-        self.streams.append(stream := self.opener())
+        stream = self.opener()
+        self.tells.append(stream.tell)
         return stream
 
     @property
     def position(self) -> int:
         """The bytes that were read, the last time that it was begun to be read."""
-        for stream in reversed(self.streams):
-            if not stream.closed:
-                return stream.tell()
-        return sys.maxsize if self.streams else 0
+        for tell in reversed(self.tells):
+            with suppress(ValueError):
+                return tell()
+        return sys.maxsize if self.tells else 0
 
     @classmethod
     def at(cls, path: Path, name: str | None = None) -> File:

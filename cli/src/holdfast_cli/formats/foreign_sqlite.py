@@ -36,17 +36,24 @@ class ForeignSQLite:
     def __init__(self, connection: sqlite3.Connection, *, check: bool) -> None:
         self._connection = connection
         self._read = 0
-        self.closed = False
+        self._is_closed = False
         self.tables = _tables(connection)
         self._unchecked = set(self.tables) if check else set()
 
     def tell(self) -> int:
-        """Return the bytes of the values that were read."""
+        """Return the bytes of the values that were read.
+
+        Raises:
+            ValueError: it is read no more.
+
+        """
+        if self._is_closed:
+            raise ValueError("The database is closed.")
         return self._read
 
     def close(self) -> None:
         """End it: it is read no more."""
-        self.closed = True
+        self._is_closed = True
 
     def has(self, table: str, *columns: str) -> bool:
         """Return whether there is a table with these columns, besides others."""
@@ -99,17 +106,14 @@ class ForeignSQLite:
 
     def _check(self, table: str, columns: set[str]) -> None:
         if missing := columns - self.tables.get(table, frozenset()):
-            which = ", ".join(sorted(missing))
-            raise Unavailable(
-                f"The database has no table {table!r} with {which}.", "Export it from its program."
-            )
+            what = f"The database has no table {table!r} with {', '.join(sorted(missing))}."
+            raise Unavailable(what, "Export it from its program.")
         if table in self._unchecked:
             self._unchecked.remove(table)
             for (answer,) in self._connection.execute(f"PRAGMA quick_check({_quote(table)})"):
                 if answer != "ok":
-                    raise Unavailable(
-                        f"The table {table!r} of the database is damaged.", "Repair it with its program."
-                    )
+                    what = f"The table {table!r} of the database is damaged."
+                    raise Unavailable(what, "Repair it with its program.")
 
 
 def is_sqlite(start: bytes) -> bool:
@@ -155,14 +159,13 @@ def open_database(file: File) -> Iterator[ForeignSQLite]:
             _limit(connection, sum(before.values()))
             is_checked = sum(before.values()) <= _MAX_CHECKED
             with closing(ForeignSQLite(connection, check=is_checked)) as database:
-                file.streams.append(database)
+                file.tells.append(database.tell)
                 yield database
         if not before[_LOG] and before != _sizes(path):
             raise Unavailable("The database was written while it was read.", "Try again.")
     except (sqlite3.Error, OSError) as error:
-        raise Unavailable(
-            f"The database cannot be read: {_why(error)}.", "Repair that and try again."
-        ) from error
+        what = f"The database cannot be read: {_why(error)}."
+        raise Unavailable(what, "Repair that and try again.") from error
 
 
 def _sizes(path: Path) -> dict[str, int]:

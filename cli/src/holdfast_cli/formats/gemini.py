@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
-from pathlib import Path
 
 from holdfast.port import formats
 from holdfast.port.texts import clean
 from holdfast.types import Message
-from holdfast_cli.formats.files import File, lines, values
+from holdfast_cli.formats.files import File, beginning, lines, values
 from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import (
     Json,
@@ -205,15 +204,10 @@ def _chat(file: File, value: Json) -> ImportedChat:
 
 def folder_of(file: File, chat: Json) -> str:
     """Return the folder of the project, which stands beside its chats; its hash stands in each of them."""
-    digest = chat.get("projectHash")
-    for parent in list(Path(file.location).parents)[:4] if file.location else ():
-        try:
-            with (parent / _ROOT).open("rb") as stream:
-                root = stream.read(_LONGEST_ROOT).strip()
-        except OSError:
-            continue
-        return root.decode(errors="replace") if sha256(root).hexdigest() == digest else ""
-    return ""
+    parents = list(file.location.parents)[:4] if file.location else []
+    roots = (beginning(parent / _ROOT, _LONGEST_ROOT).strip() for parent in parents)
+    root = next(filter(None, roots), b"")
+    return root.decode(errors="replace") if sha256(root).hexdigest() == chat.get("projectHash") else ""
 
 
 def is_event(value: Json) -> bool:

@@ -88,7 +88,7 @@ def import_paths(
         raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
     if not format:
         files.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
-    importer = _Importer(memory, _told(progress, files), rules, project_of)
+    importer = _Importer(memory, rules, _told(progress, files), project_of)
     if format:
         importer.take_each(files, lambda path: importer.take_sources(_notes(path)))
     else:
@@ -128,7 +128,7 @@ def import_tables(
 
     """
     files, table = _existing_paths(paths), tables.check_table(columns, encoding)
-    importer = _Importer(memory, _told(progress, files), rules)
+    importer = _Importer(memory, rules, _told(progress, files))
     importer.take_each(files, lambda path: importer.take(_table(path, table)))
     return importer.finish()
 
@@ -178,7 +178,7 @@ def import_sources(
     memory: Memory, files: Iterable[Source], rules: Rules | None, project_of: ProjectOf
 ) -> ImportReport:
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
-    importer = _Importer(memory, lambda *_: None, rules, project_of)
+    importer = _Importer(memory, rules, project_of=project_of)
     importer.take_sources(files)
     return importer.finish()
 
@@ -201,7 +201,7 @@ def import_source(
         The report, and whether something was left out as the user wished.
 
     """
-    importer = _Importer(memory, lambda *_: None, rules)
+    importer = _Importer(memory, rules)
     file = FileImport(memory, source, lambda _: None, rules, before, is_whole=is_whole)
     importer.count(source, file.run(), file.added, file.records_added)
     return importer.finish(), file.is_redacted
@@ -212,8 +212,8 @@ class _Importer:
     """The import of some files."""
 
     memory: Memory
-    progress: Callable[[File, int], None]
     rules: Rules | None
+    progress: Callable[[File, int], None] = lambda *_: None
     project_of: ProjectOf = lambda _: ""
     report: ImportReport = field(default_factory=ImportReport)
     skips: Skips = field(default_factory=Skips)
@@ -264,7 +264,7 @@ class _Importer:
         memory = self.memory.scoped(project=project) if project else self.memory
         known_files, before = Imports(memory), report.formats.total()
         # Only its beginning was read until now.
-        file.streams.clear()
+        file.tells.clear()
         self.progress(file, before)
         # In a zip the path continues within it, so it is not one of the system.
         whole = os.path.abspath(file.path)  # noqa: PTH100

@@ -73,9 +73,8 @@ def result_item(call: str, content: object, at: object) -> dict[str, object]:
 def output_of(output: object) -> object:
     """Return the output of a tool in a form that chat formats have."""
     output = output.get("content", output) if isinstance(output, dict) else output
-    is_parts = isinstance(output, list) and all(
-        _PART.match(text_of(dict_of(part).get("type"))) for part in output
-    )
+    kinds = (text_of(dict_of(part).get("type")) for part in list_of(output))
+    is_parts = isinstance(output, list) and all(map(_PART.match, kinds))
     return output if output is None or isinstance(output, str) or is_parts else json.dumps(output)
 
 

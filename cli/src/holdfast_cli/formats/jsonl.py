@@ -45,11 +45,13 @@ def _items(value: dict[str, object], line: int, name: str) -> Iterator[Item] | N
     messages = value.get("messages")
     if isinstance(messages, list):
         identity = _first(value, "id", "session_id", "conversation_id", "chat")
-        chat = _chat(value, identity, f"{name}:{line}" if line else name)
+        by_file = f"{name}:{line}" if line else name
+        chat = chat_in(value, identity or by_file, by_file=not identity)
         return (item_of(chat, line or entry[0], _message, *entry) for entry in entries_of(value))
     if not _is_message(value):
         return None
-    chat = _chat(value, _first(value, "chat", "session_id", "conversation_id"), name)
+    identity = _first(value, "chat", "session_id", "conversation_id")
+    chat = chat_in(value, identity or name, by_file=not identity)
     return iter([item_of(chat, line, _message, line, value)])
 
 
@@ -57,13 +59,14 @@ def _first(value: Mapping[str, object], *keys: str) -> str:
     return next((text for key in keys if (text := text_of(value.get(key)))), "")
 
 
-def _chat(value: Mapping[str, object], identity: str, otherwise: str) -> ImportedChat:
+def chat_in(value: Mapping[str, object], identity: str, *, by_file: bool = False) -> ImportedChat:
+    """Return the chat that an object describes as our exports do, under an id."""
     title, agent = text_of(value.get("title")), text_of(value.get("agent"))
-    is_archived, label = value.get("archived") is True, label_of(value.get("about"))
-    return ImportedChat(identity or otherwise, title, agent, is_archived, label, by_file=not identity)
+    is_archived, label = value.get("archived") is True, _label(value.get("about"))
+    return ImportedChat(identity, title, agent, is_archived, label, by_file=by_file)
 
 
-def label_of(about: object) -> ChatLabel | None:
+def _label(about: object) -> ChatLabel | None:
     """Return the label of a chat in an export; None for an `about` of another program."""
     if not isinstance(about, dict):
         return None

@@ -8,8 +8,6 @@ from holdfast_cli.formats.foreign_sqlite import open_database
 from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Owner, Skip, item_of
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
 
-_Entry = tuple[int, Json]
-
 _LISTS = ("results", "memories")
 _NO_META = {"id", "memory", "data", "hash", "score", "text_lemmatized", "categories", "metadata", "event"}
 _HISTORY = ("memory_id", "new_memory", "event", "created_at", "updated_at")
@@ -35,7 +33,7 @@ def read(file: File) -> Iterator[Item]:
         yield entry if isinstance(entry, Skip) else _record(*entry, Owner(_user(entry[1]), len(users) == 1))
 
 
-def _entries(file: File) -> Iterator[_Entry | Skip]:
+def _entries(file: File) -> Iterator[tuple[int, Json] | Skip]:
     for value in values(file):
         if isinstance(value, Skip):
             yield value

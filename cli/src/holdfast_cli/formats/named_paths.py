@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 # Names of arguments, without the marks between their words, as the tools of coding agents have them.
 _PATHS = frozenset(
@@ -35,13 +36,10 @@ _LINE = re.compile(
 def paths_in_call(arguments: Mapping[str, object] | str) -> set[str]:
     """Return the paths that the arguments of a call name; of a command, maybe other words too."""
     if isinstance(arguments, str):
-        try:
+        with suppress(ValueError, RecursionError):
             arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return set(_in_command(str(arguments)))
-        if not isinstance(arguments, Mapping):
-            return set(_in_command(str(arguments)))
-    return set(_in_arguments(arguments, "", _DEPTH))
+    is_object = isinstance(arguments, Mapping)
+    return set(_in_arguments(arguments, "", _DEPTH) if is_object else _in_command(str(arguments)))
 
 
 def is_about_one_file(arguments: Mapping[str, object] | str) -> bool:

@@ -128,8 +128,8 @@ def _section(note: _Note, line: int, path: Sequence[tuple[int, str]], body: Sequ
     for part in _parts("\n".join(body).strip()):
         if _is_shown(part):
             yield Skip(line, _SHOWN)
-            continue
-        yield note.record(line, "finding", heading, f"{heading}\n\n{part}")
+        else:
+            yield note.record(line, "finding", heading, f"{heading}\n\n{part}")
 
 
 def _is_shown(text: str) -> bool:

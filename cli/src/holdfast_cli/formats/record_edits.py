@@ -107,14 +107,9 @@ def _edits_of(
 def _is_edited(entry: RecordEntry, current: Record | None) -> bool:
     """Return whether an entry says something else than what was exported, and than what is known now."""
     if current is None:
-        return bool(entry.text) and _digest(entry, entry.text) != entry.base
-    here = digest(current.text, current.category, current.tags)
-    is_same = here in (_digest(entry, entry.text), _digest(entry, stored_text(entry.text)))
-    return entry.kind != current.kind or not (is_same or _digest(entry, entry.text) == entry.base)
-
-
-def _digest(entry: RecordEntry, text: str) -> str:
-    return digest(text, entry.category, entry.tags)
+        return bool(entry.text) and digest(entry) != entry.base
+    is_same = digest(current) in (digest(entry), digest(entry, stored_text(entry.text)))
+    return entry.kind != current.kind or not (is_same or digest(entry) == entry.base)
 
 
 def _of_record(edit: RecordEdit, entry: RecordEntry, current: Record | None) -> RecordEdit:
@@ -122,7 +117,7 @@ def _of_record(edit: RecordEdit, entry: RecordEntry, current: Record | None) -> 
         return replace(edit, why=_GONE)
     if entry.kind != current.kind:
         return replace(edit, why=_OTHER_KIND)
-    if digest(current.text, current.category, current.tags) != entry.base:
+    if digest(current) != entry.base:
         return replace(edit, why=_CHANGED)
     return replace(edit, action="replace" if entry.text else "retract")
 

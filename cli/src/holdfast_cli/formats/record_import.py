@@ -28,9 +28,11 @@ class StoredRecords:
     skips: list[Skip] = field(default_factory=list)
 
 
-def store_records(memory: Memory, items: Sequence[ImportedRecord]) -> StoredRecords:
-    """Store records that are new, and those that changed at their source and not here."""
-    tally, fresh = StoredRecords(), defaultdict[str, list[ImportedRecord]](list)
+def store_records(
+    memory: Memory, items: Sequence[ImportedRecord], tally: StoredRecords | None = None
+) -> StoredRecords:
+    """Store records that are new, and those that changed at their source; return the tally, counted on."""
+    tally, fresh = tally or StoredRecords(), defaultdict[str, list[ImportedRecord]](list)
     known = Imports(memory).versions([item.source for item in items]) if items else {}
     for item in items:
         if versions := known.get(item.source):
@@ -67,13 +69,11 @@ def _follow(memory: Memory, item: ImportedRecord, versions: Sequence[Record], ta
 def _has_place(memory: Memory, item: ImportedRecord, tally: StoredRecords) -> bool:
     """Return whether a record would not take the place of the one text of its kind."""
     kind = item.record.get("kind", "fact")
-    if kind not in ("profile", "soul"):
-        return True
-    agent = memory.scope.agent
-    if all(record.agent != agent for record in memory.records(kind=kind)):
-        return True
-    tally.skips.append(Skip(item.line, _ONLY_ONE.format(kind), problem=True))
-    return False
+    rivals = memory.records(kind=kind) if kind in ("profile", "soul") else ()
+    is_taken = any(record.agent == memory.scope.agent for record in rivals)
+    if is_taken:
+        tally.skips.append(Skip(item.line, _ONLY_ONE.format(kind), problem=True))
+    return not is_taken
 
 
 def _add(memory: Memory, items: Sequence[ImportedRecord], tally: StoredRecords) -> None:
@@ -85,10 +85,7 @@ def _add(memory: Memory, items: Sequence[ImportedRecord], tally: StoredRecords) 
         written = Imports(memory).remember(records, [item.source for item in items])
     except StoredMeanwhile:
         # The other import has stored them by now, so that this finds them.
-        again = store_records(memory, items)
-        tally.added += again.added
-        tally.present += again.present
-        tally.skips += again.skips
+        store_records(memory, items, tally)
     except (InvalidInput, Denied, Conflict) as error:
         if len(items) == 1:
             tally.skips.append(Skip(items[0].line, error.what, problem=True))

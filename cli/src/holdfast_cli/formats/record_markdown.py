@@ -1,7 +1,6 @@
 """Records as Markdown that one can read and edit, in sections by kind; `record_edits.py` takes edits over."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -58,9 +57,8 @@ def export_records(memory: Memory, stream: TextIO) -> ExportedRecords:
     These are the records that `Memory.records` lists of the handle's own space: those of all kinds but files
     and feedback, without what waits in quarantine.
     """
-    left_out: Counter[str] = Counter()
     own = own_records(memory)
-    left_out.update(record.kind for record in own if record.kind in _NOT_WRITTEN)
+    left_out = Counter(record.kind for record in own if record.kind in _NOT_WRITTEN)
     kinds = dict.fromkeys(record.kind for record in own if record.kind not in _NOT_WRITTEN)
     stream.write(f"{START}\n{_HELP}")
     for kind in kinds:
@@ -74,14 +72,15 @@ def export_records(memory: Memory, stream: TextIO) -> ExportedRecords:
 
 
 def _mark(record: Record) -> str:
-    base = digest(record.text, record.category, record.tags)
     labels = {"category": record.category, "tags": list(record.tags)}
-    return comment("record", {"id": record.id, "as": base, **{k: v for k, v in labels.items() if v}})
+    return comment(
+        "record", {"id": record.id, "as": digest(record), **{k: v for k, v in labels.items() if v}}
+    )
 
 
-def digest(text: str, category: str, tags: Iterable[str]) -> str:
-    """Return a short hash of a record's text, category and tags, by which a change is seen."""
-    return hash_of([text.strip(), category, sorted(tags)])
+def digest(record: Record | RecordEntry, text: str | None = None) -> str:
+    """Return a short hash of a record's category, tags and text, or another text, to see a change."""
+    return hash_of([(record.text if text is None else text).strip(), record.category, sorted(record.tags)])
 
 
 def is_records(path: Path) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from glob import has_magic
+from itertools import chain
 from typing import Protocol, cast
 
 from holdfast.port import formats
@@ -123,15 +124,11 @@ class Redactor:
         return replace(item, chat=chat, message=message, before=before)
 
     def _reason(self, message: Message) -> str:
-        reason = ""
-        if self._rules:
-            # A session belongs to the project that it began in as well, wherever it goes.
-            folders = dict.fromkeys((self._began, self._cwd))
-            reasons = (self._rules.leaves_out(folder, message.at) for folder in folders)
-            reason = next(filter(None, reasons), "")
-        return reason or next(
-            (self._skipped[call] for call in _answers(message) if call in self._skipped), ""
-        )
+        # A session belongs to the project that it began in as well, wherever it goes.
+        rules, folders = self._rules, dict.fromkeys((self._began, self._cwd))
+        reasons = (rules.leaves_out(folder, message.at) for folder in folders) if rules else ()
+        skipped = (self._skipped.get(call, "") for call in _answers(message))
+        return next(filter(None, chain(reasons, skipped)), "")
 
     def _without_covered(self, chat: str, message: Message) -> Message:
         self._calls.update((call.id, call) for call in message.calls)
@@ -163,14 +160,9 @@ class Redactor:
         if any(call.id in self._covered or self._is_call_covered(call) for call in calls):
             return True
         details = dict_of(dict_of(message.raw).get("toolUseResult"))
-        paths = {
-            path
-            for fields in (details, dict_of(details.get("file")))
-            for key, value in fields.items()
-            if is_path_key(key)
-            for path in (value if isinstance(value, list) else [value])
-            if isinstance(path, str)
-        }
+        items = chain(details.items(), dict_of(details.get("file")).items())
+        values = (value if isinstance(value, list) else [value] for key, value in items if is_path_key(key))
+        paths = {path for path in chain.from_iterable(values) if isinstance(path, str)}
         if self._covers(paths, follow=True):
             return True
         if calls and all(is_about_one_file(call.arguments) for call in calls):
@@ -272,20 +264,18 @@ def _with_parts(raw: Mapping[str, object] | None, texts: Iterable[str]) -> Mappi
 
 def _change_texts(message: Message, change: Callable[[str], str]) -> Message:
     """Return a message with all its texts changed, the same object if none differs."""
-    raw = formats.each_text(message.raw, change)
-    content, meta = change(message.content), formats.each_text(message.meta, change)
-    arguments = [formats.each_text(call.arguments, change) for call in message.calls]
-    if (content, raw, meta) == (message.content, message.raw, message.meta) and arguments == [
-        call.arguments for call in message.calls
-    ]:
+    before = [message.raw, message.content, message.meta, *(call.arguments for call in message.calls)]
+    after = [formats.each_text(value, change) for value in before]
+    if after == before:
         return message
+    raw, content, meta, *arguments = after
     calls = tuple(
         replace(call, arguments=cast("Mapping[str, object] | str", new))
         for call, new in zip(message.calls, arguments, strict=True)
     )
     return replace(
         message,
-        content=content,
+        content=cast("str", content),
         calls=calls,
         raw=cast("Mapping[str, object] | None", raw),
         meta=cast("Mapping[str, object]", meta),

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.errors import InvalidInput
@@ -30,19 +31,18 @@ def private_in(source: SourceFile) -> list[str]:
         paths = [path, *filter(None, [_main_session(path, source)])]
         return [words for log in paths for words in _words_in_log(log)]
     # The pages of a database may divide a word, and be many more than those with messages.
-    return _words_in(source) if source.format.is_database or _mentions(source.file) else []
+    items = source.read() if source.format.is_database or _mentions(source.file) else ()
+    messages = (item.message for item in items if isinstance(item, ImportedMessage))
+    return [words for message in messages for words in words_marked(message)]
 
 
 def _words_in_log(path: Path) -> Iterator[str]:
     """Yield the private words in the prompts of a session log; lines without the tag are not decoded."""
-    try:
-        with path.open("rb") as stream:
-            while line := stream.readline(MAX_ROW):
-                if _MARK.search(line):
-                    yield from _words_in_line(line)
-    except OSError:
-        # Whoever reads the messages reports it.
-        return
+    # Whoever reads the messages reports an error.
+    with suppress(OSError), path.open("rb") as stream:
+        while line := stream.readline(MAX_ROW):
+            if _MARK.search(line):
+                yield from _words_in_line(line)
 
 
 def _words_in_line(line: bytes) -> list[str]:
@@ -53,27 +53,15 @@ def _words_in_line(line: bytes) -> list[str]:
         return []
 
 
-def _words_in(source: SourceFile) -> list[str]:
-    return [
-        words
-        for item in source.read()
-        if isinstance(item, ImportedMessage)
-        for words in words_marked(item.message)
-    ]
-
-
 def _mentions(file: File) -> bool:
     """Return whether a file has the word of the tag, which is quicker to see than to read its messages."""
-    try:
-        with file.open() as stream:
-            tail = b""
-            while chunk := stream.read(_CHUNK):
-                if _MARK.search(tail + chunk):
-                    return True
-                tail = chunk[-_LENGTH:]
-    except READ_ERRORS:
-        # Whoever reads the messages reports it.
-        return False
+    # Whoever reads the messages reports an error.
+    with suppress(*READ_ERRORS), file.open() as stream:
+        tail = b""
+        while chunk := stream.read(_CHUNK):
+            if _MARK.search(tail + chunk):
+                return True
+            tail = chunk[-_LENGTH:]
     return False
 
 

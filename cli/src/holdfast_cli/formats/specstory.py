@@ -67,7 +67,7 @@ def read(file: File) -> Iterator[Item]:
             yield Skip(item.number, f"Unknown role {item.header[1]!r}.", problem=True)
         else:
             its = replace(chat, id=f"{chat.id}/agent-sidechain") if item.header[2] else chat
-            yield from _tool_use(its, item, counts) if item.tool else _speech(its, item, counts)
+            yield from _tool_use(its, item, item.tool, counts) if item.tool else _speech(its, item, counts)
 
 
 def _folder(file: File) -> str:
@@ -153,11 +153,9 @@ def _identity(counts: Counter[str], chat: ImportedChat, role: str, at: datetime 
     return repeat_id(counts, [chat.lasting_id, role, math.floor(at.timestamp()) if at else None, words])
 
 
-def _tool_use(chat: ImportedChat, block: _Block, counts: Counter[str]) -> Iterator[Item]:
-    at, tool, text = _split_time(block.header[3] or "")[1], block.tool, "\n".join(block.lines)
-    if tool is None:
-        return
-    body = _TOOL_END.sub("", text[tool.end() :])
+def _tool_use(chat: ImportedChat, block: _Block, tool: re.Match[str], counts: Counter[str]) -> Iterator[Item]:
+    at = _split_time(block.header[3] or "")[1]
+    body = _TOOL_END.sub("", "\n".join(block.lines)[tool.end() :])
     summary = _SUMMARY.search(body)
     name, arguments = tool[2] or tool[1] or "tool", {"summary": summary[1]} if summary else {}
     call = _identity(counts, chat, "call", at, json.dumps([name, arguments]))

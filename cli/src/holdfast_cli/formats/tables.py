@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -75,17 +76,15 @@ def format_of(path: Path, table: Table) -> str:
     """
     form = _ENDINGS.get(path.suffix.lower(), "")
     if not form or not path.is_file():
-        raise InvalidInput(
-            f"{str(path)!r} is no table.", f"Name files with the endings {', '.join(_ENDINGS)}."
-        )
+        todo = f"Name files with the endings {', '.join(_ENDINGS)}."
+        raise InvalidInput(f"{str(path)!r} is no table.", todo)
     if form == "CSV":
         first = next(_cells(File.at(path), table), None)
         header = [] if first is None or isinstance(first, Skip) else first[1]
         for column in dict.fromkeys(table.columns.values()) if header else ():
             if column != ALL and header.count(column) != 1:
-                what = (
-                    f"{str(path)!r} has {'two columns' if column in header else 'no column'} {shown(column)}."
-                )
+                number = "two columns" if column in header else "no column"
+                what = f"{str(path)!r} has {number} {shown(column)}."
                 raise InvalidInput(what, f"Its columns are {', '.join(map(repr, header[:20]))}.")
     return form
 
@@ -192,9 +191,7 @@ def _cells(file: File, table: Table) -> Iterator[tuple[int, list[str]] | Skip]:
 
 
 def _limit_lines(first: str, text: io.TextIOWrapper) -> Iterator[str]:
-    line = first
-    while line:
+    for line in chain([first], iter(lambda: text.readline(_LARGEST), "")):
         if len(line) >= _LARGEST and not line.endswith(("\n", "\r")):
             raise csv.Error(f"a line of more than {_LARGEST >> 20} MiB")
         yield line
-        line = text.readline(_LARGEST)

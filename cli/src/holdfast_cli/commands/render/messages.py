@@ -46,11 +46,8 @@ def say_cut(screen: Screen, text: str, size: tuple[int, int], *, full: bool) -> 
 
 def cut(text: str, lines: int, characters: int) -> tuple[str, str]:
     """Cut a text to a number of lines and characters; return the amount left out as well, or ""."""
-    kept = "\n".join(text[: characters + 1].split("\n")[:lines])
-    if len(kept) > characters:
-        kept = kept[:characters]
-    if len(kept) == len(text):
-        return text, ""
+    kept = "\n".join(text[:characters].split("\n")[:lines])
     rest = text[len(kept) :]
-    more = rest.count("\n")
-    return kept, count(more, "line") if more > 1 else count(len(rest), "character")
+    if (more := rest.count("\n")) > 1:
+        return kept, count(more, "line")
+    return kept, count(len(rest), "character") if rest else ""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _INDEXED = {"message": "messages", "record": "versions of records", "summary": "summaries"}
 _shown: list[Progress] = []
+_index_bars: list[Progress] = []
+_index = ExitStack()
+# Where the work is interrupted, no last event ends it.
+atexit.register(_index.close)
 
 
 @contextmanager
@@ -58,31 +62,20 @@ def importing() -> Iterator[Callable[[ImportProgress], None]]:
         yield show
 
 
-class _IndexBar:
-    """The bar of an index that is made, from the first event of it to the last; not beside another bar."""
-
-    def __init__(self) -> None:
-        self._open = ExitStack()
-        self._bar: Progress | None = None
-        # Where the work is interrupted, no last event ends it.
-        atexit.register(self._open.close)
-
-    def show(self, event: Event) -> None:
-        """Show how far the index has come."""
-        told = event.indexing
-        if told is None:
-            return
-        if self._bar is None and told.done < told.total and not _shown:
-            self._bar = self._open.enter_context(_bar("Indexing {task.fields[what]}…", timed=True))
-            self._bar.add_task("", total=told.total, what=f"{told.total:,} {_INDEXED[told.source]}")
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=told.done)
-            if told.done >= told.total:
-                self._open.close()
-                self._bar = None
-
-
-indexing = _IndexBar()
+def show_indexing(event: Event) -> None:
+    """Show how far an index has come, from its first event to the last; not beside another bar."""
+    told = event.indexing
+    if told is None or (_shown and not _index_bars):
+        return
+    if not _index_bars and told.done < told.total:
+        bar = _index.enter_context(_bar("Indexing {task.fields[what]}…", timed=True))
+        bar.add_task("", total=told.total, what=f"{told.total:,} {_INDEXED[told.source]}")
+        _index.callback(_index_bars.clear)
+        _index_bars.append(bar)
+    for bar in _index_bars:
+        bar.update(bar.task_ids[0], completed=told.done)
+    if told.done >= told.total:
+        _index.close()
 
 
 @contextmanager

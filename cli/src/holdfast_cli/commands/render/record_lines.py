@@ -1,7 +1,7 @@
 """Records on a screen: tables, a record in full, outcomes of writes, changes."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast import Memory
 from holdfast.port.texts import shorten_line
@@ -95,9 +95,9 @@ def show_change(screen: Screen, change: Change) -> None:
         screen.say((f"why: {change.why}", "dim"), indent=6)
 
 
-def show_table(screen: Screen, records: Sequence[Record]) -> None:
-    """Print records as a table, with the columns that say something about any of them."""
-    columns: dict[str, Sequence[Part]] = {
+def columns_of(records: Sequence[Record], *, verbose: bool) -> Mapping[str, Sequence[Part]]:
+    """Return the columns of a table of records."""
+    return {
         "id": [record.id for record in records],
         "kind": [kind_name(record.kind, record.target) for record in records],
         "text": [short(record.text) for record in records],
@@ -106,12 +106,11 @@ def show_table(screen: Screen, records: Sequence[Record]) -> None:
         "priority": [str(record.priority) if record.priority != 5 else "" for record in records],
         "said": [f"{record.evidence}×" if record.evidence > 1 else "" for record in records],
         "true": [valid(record) for record in records],
-        "flags": [", ".join(flags(record, verbose=screen.verbose)) for record in records],
+        "flags": [", ".join(flags(record, verbose=verbose)) for record in records],
         "agent": [record.agent for record in records],
         "by": [record.by for record in records],
         "written": [when(record.created) for record in records],
     }
-    screen.table(columns, whole="id")
 
 
 def valid(record: Record) -> str:
@@ -131,8 +130,7 @@ def flags(record: Record, *, verbose: bool = False) -> list[str]:
 def source_of(record: Record) -> str:
     """Return the source of a record."""
     chat = f"chat {place(record)}" if record.chat else ""
-    sources = [part for part in (record.source, *record.sources) if part]
-    return ", ".join(part for part in (chat, *sources) if part)
+    return ", ".join(filter(None, (chat, record.source, *record.sources)))
 
 
 def place(record: Record | Wording) -> str:
@@ -151,13 +149,11 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
     screen.say((kind_name(record.kind, record.target), "bold"), (f"  ({record.id})", "dim"))
     screen.say(f"{record.text}\n", indent=4)
     why = f": {record.why}" if record.why else ""
+    written = f"{when(record.created)} by {record.by}, version {record.version} ({record.action}{why})"
     meta = {name: value for name, value in record.meta.items() if name != _QUOTE}
     wordings = (_cite(wording, record.text) for wording in record.wordings)
     screen.facts(
-        (
-            "written",
-            f"{when(record.created)} by {record.by}, version {record.version} ({record.action}{why})",
-        ),
+        ("written", written),
         ("learned", source_of(record)),
         ("quote", f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else ""),
         ("said", count(record.evidence, "time")),

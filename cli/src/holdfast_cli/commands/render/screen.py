@@ -232,19 +232,16 @@ def _is_of_several(value: Record | Hit) -> bool:
 
 def _reference(value: object, chat: str) -> str:
     """Return the reference of a value to its messages: itself, its range or its source; "" for none."""
+    messages: tuple[int, ...] = ()
     if isinstance(value, Message | Shortened):
-        return write_reference(chat, value.seq) if chat and value.seq else ""
-    if isinstance(value, Summary):
-        return write_reference(value.chat, value.first, value.last)
-    if isinstance(value, Omission):
-        return write_reference(chat, value.first, value.last) if chat else ""
-    if isinstance(value, Hit):
-        return (
-            write_reference(value.chat, value.seq, value.last_seq or None) if value.chat and value.seq else ""
-        )
-    if isinstance(value, Record | Wording):
-        return write_reference(value.chat, *value.messages) if value.chat and value.messages else ""
-    return ""
+        messages = (value.seq,)
+    elif isinstance(value, Summary | Omission):
+        messages = (value.first, value.last)
+    elif isinstance(value, Hit):
+        chat, messages = value.chat, (value.seq, value.last_seq or value.seq)
+    elif isinstance(value, Record | Wording):
+        chat, messages = value.chat, value.messages or ()
+    return write_reference(chat, *messages) if chat and any(messages) else ""
 
 
 def when(at: datetime | None) -> str:
@@ -269,6 +266,11 @@ def count(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
+def first_of(names: Sequence[str]) -> str:
+    """Return the first five of some names, separated by commas."""
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
 def tally(counts: Mapping[str, int]) -> str:
     """Return counts with their names: 1 message, 2 summaries. Zeros are omitted."""
     return ", ".join(
@@ -280,9 +282,6 @@ def tally(counts: Mapping[str, int]) -> str:
 
 def size(number: int) -> str:
     """Write a number of bytes for people."""
-    value = float(number)
-    for unit in ("bytes", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:,.1f} {unit}"
-        value /= 1024
-    return f"{value:,.1f} GiB"
+    power = min(max(0, number.bit_length() - 1) // 10, 3)
+    unit = ("bytes", "KiB", "MiB", "GiB")[power]
+    return f"{number / 1024**power:,.1f} {unit}" if power else f"{number:,} {unit}"

@@ -11,6 +11,8 @@ _WORDS = tuple(
         (r"through a handle of the tenant: memory\.scoped\(user=''\)", "with --user ''"),
         (r", or pass read_only=True", ""),
         (r"Open it (once )?without `read_only`, as", r"Run it \1as"),
+        (r"See `memory\.learning\.jobs\(\)`", "`holdfast learn jobs` lists those there are, with their ids"),
+        (r"Keep it under 'temp:.*', which stays", "Leave it out: for the next command, nothing is kept"),
         (r"`verify\(repair=True\)`", "`holdfast verify --repair`"),
         (r"`verify`", "`holdfast verify`"),
         (r"\b(\w+)=True\b", r"--\1"),
