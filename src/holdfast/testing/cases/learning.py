@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Protocol, cast
+from typing import Any
 from unittest import SkipTest
 
 from holdfast.testing.case import (
@@ -27,13 +26,6 @@ from holdfast.testing.case import (
 )
 
 
-class Reflects(Protocol):
-    """Learning that lets a model reflect on chats."""
-
-    def reflect(self, *, llm: Callable[[str], str]) -> object:
-        """Reflect on the chats with new messages."""
-
-
 def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save.") -> str:
     """Reflect with a model that always returns or raises `answer`, and return its prompts.
 
@@ -41,10 +33,12 @@ def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save
         SkipTest: the provider cannot.
 
     """
-    if getattr(memory.learning, "reflect", None) is None:
+    # The contract has no such method.
+    reflect: Any = getattr(memory.learning, "reflect", None)
+    if reflect is None:
         raise SkipTest("it has no `learning.reflect`")
-    reflecting, prompts = cast("Reflects", memory.learning), list[str]()
-    needs_option(reflecting.reflect, "llm")
+    needs_option(reflect, "llm")
+    prompts: list[str] = []
 
     def model(prompt: str) -> str:
         prompts.append(prompt)
@@ -53,7 +47,7 @@ def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save
         return answer
 
     try:
-        reflecting.reflect(llm=model)
+        reflect(llm=model)
     except RuntimeError as error:
         expect(str(answer) in str(error), f"`reflect` raised {error!r}.")
     return "\n".join(prompts)

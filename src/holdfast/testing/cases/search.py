@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from holdfast.testing.case import QUOKKA, FullProvider, case, expect, fill, minute, refuses, same, say
-from holdfast.testing.cases.compaction import compacted
+from holdfast.testing.cases.summaries import compacted
 
 WOMBAT = "The wombat digs in the garden."
 

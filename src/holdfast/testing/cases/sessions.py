@@ -18,7 +18,7 @@ from holdfast.testing.case import (
     seqs,
     tool_use,
 )
-from holdfast.testing.cases.compaction import LENGTH, compacted
+from holdfast.testing.cases.summaries import LENGTH, compacted
 from holdfast.types import Message
 
 
