@@ -21,7 +21,7 @@ BUDGETS = {
     "learning": 3_843,
     "tools": 2_587,
     "front": 1_872,
-    "port integrations providers testing": 8_019,
+    "port integrations providers testing": 7_963,
     "commands": 4_243,
     "hooks": 2_974,
     "formats demo": 4_815,

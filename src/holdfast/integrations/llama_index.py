@@ -15,7 +15,7 @@ from holdfast import Memory
 from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.message_lists import MessageLists
 from holdfast.integrations.off_loop import off_loop
-from holdfast.integrations.opaque_items import read_message, restoring
+from holdfast.integrations.opaque_items import check_type, read_message, restoring
 from holdfast.port import formats
 from holdfast.port.prompts import known_and_recalled
 from holdfast.types import Message, Role
@@ -212,11 +212,9 @@ def _chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
 
 def _message(message: object) -> Message:
     """Return the message to store, with LlamaIndex's own form of it in `raw`."""
-    if not isinstance(message, ChatMessage):
-        what = f"A message is of the type {type(message).__name__!r}."
-        raise InvalidInput(what, "Add LlamaIndex's ChatMessage.")
+    given = check_type(message, ChatMessage, "A message", "Add LlamaIndex's ChatMessage.")
     try:
-        raw = message.model_dump(mode="json")
+        raw = given.model_dump(mode="json")
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"A message is not JSON: {error}.", "Put JSON into `additional_kwargs`."
@@ -224,7 +222,7 @@ def _message(message: object) -> Message:
     if raw["additional_kwargs"].get("images"):
         # LlamaIndex could not read them back.
         raise InvalidInput("A message has images beside its blocks.", "Use ImageBlock.")
-    role, kwargs = _ROLES.get(message.role.value, "assistant"), raw["additional_kwargs"]
+    role, kwargs = _ROLES.get(given.role.value, "assistant"), raw["additional_kwargs"]
     parts = list(_parts(raw["blocks"]))
     calls = [] if any(part["type"] == "tool_use" for part in parts) else kwargs.get("tool_calls")
     form = {"role": role, "content": parts, "tool_calls": calls, "tool_call_id": kwargs.get("tool_call_id")}

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidInput
 from holdfast.integrations.framework_keys import chat_id
+from holdfast.integrations.opaque_items import check_type
 from holdfast.port.items import Items, retry_transaction
 from holdfast.types import Message, check_count
 from holdfast.types.references import write_reference
@@ -43,9 +43,7 @@ class MessageLists:
 
     def chat(self, key: str) -> str:
         """Return the id of the chat of a key."""
-        if not isinstance(key, str):
-            raise InvalidInput(f"The key of a chat is of the type {type(key).__name__!r}.", "Pass a text.")
-        return chat_id(self._framework, key)
+        return chat_id(self._framework, check_type(key, str, "The key of a chat", "Pass a text."))
 
     def keys(self) -> list[str]:
         """Return the keys of the chats that have a message in a list."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InvalidInput, MissingExtra, shown
@@ -28,23 +29,27 @@ try:
         Result,
         SearchItem,
         SearchOp,
+        validate_op_namespace,
     )
 except ImportError as error:
     raise MissingExtra.of("langgraph") from error
 
+from holdfast.integrations.langgraph.store_filter import check_filter
 from holdfast.integrations.langgraph.store_items import (
     COLLECTION,
+    Put,
+    check_key,
     decode,
     encode,
     item_key,
     parse_key,
+    sweep,
     time_of,
     vectors_key,
+    write,
 )
 from holdfast.integrations.langgraph.store_namespaces import list_namespaces
-from holdfast.integrations.langgraph.store_ops import check_minutes, check_op
 from holdfast.integrations.langgraph.store_texts import WHOLE, check_fields, texts_of
-from holdfast.integrations.langgraph.store_writing import Put, sweep, write
 from holdfast.integrations.langgraph.ttl_sweeper import TTLSweeper
 
 if TYPE_CHECKING:
@@ -55,6 +60,8 @@ if TYPE_CHECKING:
     from holdfast.port.items import Item as StoredItem
 
 _MINUTE = 60_000_000
+# Minutes: three hundred years, so that every time can be stored.
+_LONGEST_TTL = 160_000_000
 _SWEEP = 5  # minutes between sweeps, as with LangGraph's own stores
 
 
@@ -126,7 +133,7 @@ class HoldfastStore(BaseStore):
 
         """
         minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes") or _SWEEP
-        return self._sweeper.start(check_minutes(minutes, "sweep_interval_minutes"))
+        return self._sweeper.start(_check_minutes(minutes, "sweep_interval_minutes"))
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop sweeping, and return whether a sweep that runs has ended within so many seconds."""
@@ -134,7 +141,7 @@ class HoldfastStore(BaseStore):
 
     def _run(self, ops: Sequence[Op], loop: asyncio.AbstractEventLoop | None = None) -> list[Result]:
         for op in ops:
-            check_op(op)
+            _check_op(op)
         now = self._table.now
         gets = {n: item_key(op.namespace, op.key) for n, op in enumerate(ops) if isinstance(op, GetOp)}
         keys = gets.values()
@@ -200,6 +207,47 @@ class HoldfastStore(BaseStore):
             return []
         fields = self._fields if op.index is None else op.index
         return [text for text in texts_of(op.value, fields) if text.strip()]
+
+
+def _check_op(op: Op) -> None:
+    """Raise InvalidNamespaceError or InvalidInput if an operation cannot be executed."""
+    validate_op_namespace(op)
+    if isinstance(op, GetOp):
+        check_key(op.namespace, op.key)
+    elif isinstance(op, PutOp):
+        check_key(op.namespace, op.key)
+        if op.index is not None and op.index is not False:
+            check_fields(op.index)
+        if op.ttl is not None:
+            _check_minutes(op.ttl, "ttl")
+    elif isinstance(op, SearchOp):
+        _check_page(op)
+        if op.filter:
+            check_filter(op.filter)
+    elif isinstance(op, ListNamespacesOp):
+        _check_page(op)
+        if op.max_depth is not None:
+            check_count(op.max_depth, "max_depth")
+        for condition in op.match_conditions or ():
+            if condition.match_type not in ("prefix", "suffix"):
+                what = f"{shown(condition.match_type)} is no way to match namespaces."
+                raise InvalidInput(what, "Use 'prefix' or 'suffix'.")
+    else:
+        raise InvalidInput(f"{shown(op)} is no operation of a store.", "Pass those of langgraph.store.base.")
+
+
+def _check_minutes(value: object, what: str) -> float:
+    """Return a number of minutes; raise InvalidInput for one below zero, or over three centuries."""
+    if isinstance(value, int | float) and isfinite(value) and 0 <= value <= _LONGEST_TTL:
+        return value
+    raise InvalidInput(
+        f"`{what}` is {shown(value)}.", "Pass minutes, at least 0 and at most three centuries."
+    )
+
+
+def _check_page(op: SearchOp | ListNamespacesOp) -> None:
+    check_count(op.limit, "limit")
+    check_count(op.offset, "offset")
 
 
 def _put(op: PutOp, now: int) -> Put:
