@@ -199,8 +199,7 @@ class HoldfastContextProvider(ContextProvider):
     ) -> None:
         """Store the conversation, unless a history provider of the memory does."""
         del session, state
-        others = getattr(agent, "context_providers", ())
-        if not self._store or any(map(self._is_history, others)):
+        if not self._store or any(map(self._is_history, getattr(agent, "context_providers", ()))):
             return
         answered = list(context.response.messages) if context.response else []
         said = [*context.input_messages, *answered]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from holdfast import Memory
 from holdfast.contract import check_provider
@@ -99,11 +99,10 @@ class HoldfastRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun | None = None,
-        k: int | None = None,
-        **options: Unpack[RecallOptions],
+        **options: Any,
     ) -> list[Document]:
         del run_manager
-        return await off_loop(self.memory, self._get_relevant_documents, query, k=k, **options)
+        return await off_loop(self.memory, self._get_relevant_documents, query, **options)
 
 
 class HoldfastChatMessageHistory(BaseChatMessageHistory):

@@ -37,19 +37,21 @@ except ImportError as error:
 from holdfast.integrations.langgraph.store_filter import check_filter
 from holdfast.integrations.langgraph.store_items import (
     COLLECTION,
+    WHOLE,
     Put,
+    check_fields,
     check_key,
     decode,
     encode,
     item_key,
+    list_namespaces,
     parse_key,
     sweep,
+    texts_of,
     time_of,
     vectors_key,
     write,
 )
-from holdfast.integrations.langgraph.store_namespaces import list_namespaces
-from holdfast.integrations.langgraph.store_texts import WHOLE, check_fields, texts_of
 from holdfast.integrations.langgraph.ttl_sweeper import TTLSweeper
 
 if TYPE_CHECKING:

@@ -1,20 +1,30 @@
-"""Items of a LangGraph store as bytes under keys: the forms of both, and how a batch is written."""
+"""Items of a LangGraph store as bytes under keys: their forms, their namespaces, and how many are written."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from langgraph.store.base import get_text_at_path
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.port.items import Item as StoredItem
 from holdfast.port.items import Items, retry_transaction
 
+if TYPE_CHECKING:
+    from langgraph.store.base import ListNamespacesOp, MatchCondition
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLLECTION = "langgraph-store"
+WHOLE = "$"  # the path of a whole value
+_ANY = "*"  # any label, in a condition on namespaces
 Namespace = tuple[str, ...]
 # Paths of the fields by which an item is found, False for none, None for those of the store.
 Fields = list[str] | bool | None
@@ -208,3 +218,71 @@ def _marker(before: Marker | None, puts: Sequence[Put]) -> bytes:
         expiring=expiring or (before is not None and before.expiring),
         vectors=vectors or (before is not None and before.vectors),
     )
+
+
+def list_namespaces(table: Items, op: ListNamespacesOp) -> list[Namespace]:
+    """Return the namespaces that match all conditions, in order, cut to a depth."""
+    conditions = op.match_conditions or ()
+    paths = (condition.path for condition in conditions if _is_prefix(condition))
+    known = [tuple(takewhile(lambda label: label != _ANY, path)) for path in paths]
+    scanned = table.scan(prefix=marker_key(max(known, key=len, default=())))
+    markers = [(namespace_of(marker.key[1:]), marker.data) for marker in scanned]
+    namespaces = [
+        namespace
+        for namespace, data in markers
+        if all(_matches(condition, namespace) for condition in conditions)
+        # All items of it may have expired, and not be swept yet.
+        and (not decode_marker(data).expiring or table.scan(prefix=item_key(namespace, ""), limit=1))
+    ]
+    if op.max_depth is not None:
+        namespaces = list(dict.fromkeys(namespace[: op.max_depth] for namespace in namespaces))
+    return namespaces[op.offset : op.offset + op.limit]
+
+
+def _is_prefix(condition: MatchCondition) -> bool:
+    return condition.match_type == "prefix"
+
+
+def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
+    """Return whether the labels at one end of a namespace are those of a path; "*" stands for any label."""
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    labels = namespace[: len(path)] if _is_prefix(condition) else namespace[len(namespace) - len(path) :]
+    return all(wanted in (label, _ANY) for label, wanted in zip(labels, path, strict=True))
+
+
+# The texts by which an item is found, from the paths of its fields
+
+
+def check_fields(fields: object) -> list[str]:
+    """Return the paths of fields; raise InvalidInput if they are none."""
+    if isinstance(fields, str):
+        fields = [fields]
+    if not isinstance(fields, list | tuple) or not all(isinstance(path, str) for path in fields):
+        raise InvalidInput(f"The fields {shown(fields)} are not a list of paths.", "Pass a list of text.")
+    return list(fields)
+
+
+def texts_of(value: Mapping[str, object], fields: Sequence[str]) -> list[str]:
+    """Return the texts at some paths, as LangGraph's own stores embed them: objects and lists as JSON."""
+    return [text for field in fields for text in get_text_at_path(value, field)]
+
+
+def words_of(value: Mapping[str, object], fields: Sequence[str]) -> Iterator[str]:
+    """Return the texts at some paths for a search by words: of objects and lists the values alone."""
+    for text in texts_of(value, fields):
+        if text[:1] in ("{", "["):
+            # A text of the value may begin like JSON.
+            with suppress(ValueError, RecursionError):
+                yield from _leaves(json.loads(text))
+                continue
+        yield text
+
+
+def _leaves(value: object) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

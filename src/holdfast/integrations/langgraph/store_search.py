@@ -25,8 +25,8 @@ from holdfast.integrations.langgraph.store_items import (
     namespace_of,
     parse_key,
     vectors_key,
+    words_of,
 )
-from holdfast.integrations.langgraph.store_texts import words_of
 from holdfast.port.vectors import ItemIndex
 
 if TYPE_CHECKING:

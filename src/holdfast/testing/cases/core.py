@@ -20,6 +20,7 @@ from holdfast.testing.case import (
     contents,
     expect,
     fill,
+    filled,
     lasting,
     messages_of,
     minute,
@@ -151,8 +152,7 @@ def appending_nothing_stores_nothing(memory: FullProvider) -> None:
 @case("core")
 def a_failed_append_stores_nothing(memory: FullProvider) -> None:
     """An append that fails raises an error, stores none of its messages, and leaves no gap in `seq`."""
-    chat = memory.chat("c")
-    fill(chat, 2)
+    chat = filled(memory, 2)
     raises((Exception,), chat.append, [sample(3), cast("Message", None)])
     same(seqs(messages_of(chat)), [1, 2])
     same(seqs(fill(chat, 1, first=3)), [3], "`seq` of the next message")
@@ -352,8 +352,7 @@ def _windows(chat: Session) -> Iterator[tuple[int, int, Window, str]]:
 @case("core")
 def the_tail_is_always_shown(memory: FullProvider) -> None:
     """A window shows the newest `tail` messages, or the whole chat if shorter, whatever the budget."""
-    chat = memory.chat("c")
-    fill(chat, 5)
+    chat = filled(memory, 5)
     for tail in (1, 3, 5):
         same(seqs(chat.window(1, tail=tail).messages)[-tail:], list(range(6 - tail, 6)), f"`tail={tail}`")
     same(seqs(chat.window(0, tail=50).messages), [1, 2, 3, 4, 5], "`tail=50`")
@@ -362,8 +361,7 @@ def the_tail_is_always_shown(memory: FullProvider) -> None:
 @case("core")
 def a_budget_of_zero_shows_nothing(memory: FullProvider) -> None:
     """`window(0, tail=0)` shows no message."""
-    chat = memory.chat("c")
-    fill(chat, 4)
+    chat = filled(memory, 4)
     same(chat.window(0, tail=0).messages, ())
 
 
@@ -379,8 +377,7 @@ def the_oldest_messages_are_left_out(memory: FullProvider) -> None:
 @case("core")
 def a_window_is_within_its_budget(memory: FullProvider) -> None:
     """A window shows the newest messages without a gap, and none beyond the tail that exceeds the budget."""
-    chat = memory.chat("c")
-    fill(chat, 9)
+    chat = filled(memory, 9)
     for budget, tail, window, call in _windows(chat):
         shown = seqs(window.messages)
         same(shown, list(range(10 - len(shown), 10)), call)

@@ -14,6 +14,7 @@ from holdfast.testing.case import (
     concurrently,
     expect,
     fill,
+    filled,
     full_window,
     lasting,
     messages_of,
@@ -74,8 +75,7 @@ def there_may_be_nothing_to_learn(memory: FullProvider) -> None:
 @case("learn")
 def learning_changes_no_message(memory: FullProvider) -> None:
     """`learning.work` changes no message of an ended chat and adds none."""
-    chat = memory.chat("c")
-    fill(chat, 12)
+    chat = filled(memory, 12)
     before = full_window(chat)
     chat.end()
     memory.learning.work()
@@ -87,8 +87,7 @@ def learning_changes_no_message(memory: FullProvider) -> None:
 @case("learn")
 def an_ended_chat_can_go_on(memory: FullProvider) -> None:
     """Messages can be appended to a chat that was ended, and it can be ended again."""
-    chat = memory.chat("c")
-    fill(chat, 6)
+    chat = filled(memory, 6)
     chat.end()
     memory.learning.work()
     fill(chat, 2, first=7)

@@ -169,12 +169,16 @@ def a_profile_can_be_retracted(memory: FullProvider) -> None:
     same(text_of(memory.get("profile")), CATS, "Profile that was written again")
 
 
-@case("profile")
-def profile_and_soul_are_separate(memory: FullProvider) -> None:
-    """Writing the profile changes nothing of the soul, and the other way round."""
+def _write_three(memory: FullProvider) -> None:
     memory.remember(LISBON, "profile", by="user")
     memory.remember(COACH, "soul", by="user")
     memory.remember(CATS, "profile", by="user")
+
+
+@case("profile")
+def profile_and_soul_are_separate(memory: FullProvider) -> None:
+    """Writing the profile changes nothing of the soul, and the other way round."""
+    _write_three(memory)
     same(profile_and_soul(memory), (CATS, COACH))
     memory.remember("A strict coach.", "soul", by="user")
     same(profile_and_soul(memory), (CATS, "A strict coach."))
@@ -203,12 +207,6 @@ def only_the_user_confirms_a_constraint(memory: FullProvider) -> None:
     refuses(memory.remember, "No calls.", "constraint")
     refuses(memory.retract, first.id)
     same(texts(memory.records(kind="constraint")), ["No nuts."])
-
-
-def _write_three(memory: FullProvider) -> None:
-    memory.remember(LISBON, "profile", by="user")
-    memory.remember(COACH, "soul", by="user")
-    memory.remember(CATS, "profile", by="user")
 
 
 def _profiles(memory: FullProvider) -> list[str]:

@@ -16,6 +16,7 @@ from holdfast.testing.case import (
     contents,
     expect,
     fill,
+    filled,
     full_window,
     lasting,
     needs_option,
@@ -38,8 +39,7 @@ ROUNDS = 50
 
 def long_chat(memory: FullProvider, id: str = "c") -> tuple[FullChat, int]:
     """Fill a chat, and return it with a budget that it exceeds eight times."""
-    chat = memory.chat(id)
-    fill(chat, LENGTH)
+    chat = filled(memory, LENGTH, id)
     return chat, chat.stats().context_tokens // 8
 
 
@@ -78,8 +78,7 @@ def compaction_is_needed_above_the_threshold(memory: FullProvider) -> None:
 def a_short_chat_is_not_compacted(memory: FullProvider) -> None:
     """Compacting a chat within the budget, or an empty one, changes nothing, and the result is a `noop`."""
     for id_, length in (("empty", 0), ("short", 3)):
-        chat = memory.chat(id_)
-        fill(chat, length)
+        chat = filled(memory, length, id_)
         result = chat.compact(budget=1_000_000)
         expect(result.noop, "`noop` is False.")
         same(result.tokens_before, result.tokens_after, "`tokens_before` and `tokens_after`")
@@ -463,8 +462,7 @@ def _compact_again(memory: FullProvider) -> FullChat:
 @case("explore")
 def an_unknown_summary_is_refused(memory: FullProvider) -> None:
     """`describe` and `expand` refuse an id that is of no summary."""
-    chat = memory.chat("c")
-    fill(chat, 2)
+    chat = filled(memory, 2)
     for id_ in ("unknown", "sum_0123456789abcdef", "1"):
         refuses(chat.describe, id_)
         refuses(chat.expand, id_)
