@@ -71,9 +71,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             SessionMismatch: it is there already.
 
         """
-        self._create(
-            _chat(session.session_id), _SESSION, session.to_dict(), f"Session {session.session_id!r}"
-        )
+        id = session.session_id
+        self._create(_chat(id), _SESSION, session.to_dict(), f"Session {id!r}")
         return session
 
     def read_session(self, session_id: str, **_: object) -> Session | None:

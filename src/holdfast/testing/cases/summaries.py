@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, pairwise
-from typing import Protocol, cast
+from typing import Any, cast
 from unittest import SkipTest
 
 from holdfast.testing.case import (
@@ -254,13 +254,6 @@ def a_prompt_names_its_summaries(memory: FullProvider) -> None:
 ANSWER = "Cranes lifted boxes to piers."
 
 
-class CompactsWithModel(Protocol):
-    """A `compact` that takes a model."""
-
-    def __call__(self, *, budget: int, llm: Callable[[str], str]) -> CompactionResult:
-        """Compact with a model."""
-
-
 def _compact(
     chat: FullChat, budget: int, llm: Callable[[str], str]
 ) -> tuple[Sequence[Summary], Sequence[str]]:
@@ -277,7 +270,8 @@ def _compact(
         prompts.append(prompt)
         return llm(prompt)
 
-    result = cast("CompactsWithModel", chat.compact)(budget=budget, llm=model)
+    # The contract has no model.
+    result = cast("Any", chat.compact)(budget=budget, llm=model)
     same(result.calls, len(prompts), "`calls`")
     expect(prompts, "The model is not called.")
     return result.summaries, prompts
@@ -354,7 +348,7 @@ def a_failing_model_leaves_nothing_half_done(memory: FullProvider) -> None:
 
     needs_option(chat.compact, "llm")
     try:
-        result = cast("CompactsWithModel", chat.compact)(budget=budget, llm=model)
+        result = cast("Any", chat.compact)(budget=budget, llm=model)
     except Exception:  # noqa: BLE001 - the contract does not say with which error
         same(seqs(full_window(chat).messages), list(range(1, LENGTH + 1)), "Messages")
         same(full_window(chat).summaries, (), "Summaries")
