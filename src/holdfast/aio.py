@@ -196,41 +196,19 @@ class AsyncView(Awaited[View]):
 
 
 class AsyncTool:
-    """A tool that is awaited. Made by `AsyncMemory.tools`."""
+    """A tool that is awaited. Made by `AsyncMemory.tools`.
+
+    `name` is what the model calls it by, `description` what the model is told of it, and `parameters` the
+    JSON schema of its arguments. `read_only`, `destructive` and `idempotent` describe the effects of a call,
+    as those of a `Tool`.
+    """
 
     def __init__(self, tool: Tool, executor: Callable[[], Executor]) -> None:
         self.__wrapped__ = tool
         self._executor = executor
-
-    @property
-    def name(self) -> str:
-        """What the model calls it by."""
-        return self.__wrapped__.name
-
-    @property
-    def description(self) -> str:
-        """What the model is told of it."""
-        return self.__wrapped__.description
-
-    @property
-    def parameters(self) -> Mapping[str, object]:
-        """The JSON schema of its arguments."""
-        return self.__wrapped__.parameters
-
-    @property
-    def read_only(self) -> bool:
-        """Whether a call changes nothing."""
-        return self.__wrapped__.read_only
-
-    @property
-    def destructive(self) -> bool:
-        """Whether a call may change or remove what is there."""
-        return self.__wrapped__.destructive
-
-    @property
-    def idempotent(self) -> bool:
-        """Whether a second call with the same arguments changes nothing more."""
-        return self.__wrapped__.idempotent
+        self.name, self.description, self.parameters = tool.name, tool.description, tool.parameters
+        self.read_only, self.destructive = tool.read_only, tool.destructive
+        self.idempotent = tool.idempotent
 
     async def __call__(self, arguments: Mapping[str, object] | str | None = None, /) -> ToolResult:
         """Call it with arguments as a mapping or as JSON. Never raises."""

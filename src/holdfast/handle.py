@@ -159,23 +159,15 @@ class MemoryHandle(RecordReads, RecordWrites):
         from holdfast.text.relative_days import time_named
 
         scope, now = self.scope, self._runtime.clock()
-        begins = None if since is None else to_micros(time_named(since, now))
-        ends = None if until is None else to_micros(time_named(until, now, ends=True))
+        begins = -MAX_COUNT if since is None else to_micros(time_named(since, now))
+        ends = MAX_COUNT if until is None else to_micros(time_named(until, now, ends=True))
         if not (most := check_count(limit, "limit")):
             raise InvalidInput("`limit` is 0.", "Pass 1 or more.")
+        name = None if cursor is None else check_name(cursor, "The cursor", longest=MAX_COUNT)
+        place = None if name is None else timeline.read_cursor(name)
         database = self._runtime.database_of(scope)
         with database.one_read():
-            return timeline.read(
-                database,
-                scope,
-                -MAX_COUNT if begins is None else begins,
-                MAX_COUNT if ends is None else ends,
-                now.tzinfo or UTC,
-                None
-                if cursor is None
-                else timeline.read_cursor(check_name(cursor, "The cursor", longest=MAX_COUNT)),
-                most,
-            )
+            return timeline.read(database, scope, begins, ends, now.tzinfo or UTC, place, most)
 
     # What is known, and its versions: records/, search/ ---------------------------------------------------
 
@@ -359,10 +351,8 @@ class MemoryHandle(RecordReads, RecordWrites):
         if team is not None and not self._admin:
             # As for grants, whoever acts counts as well.
             check_actor(own, scopes[0])
-        intakes, forget = (
-            [runtime.intake(scope, writer) for scope in scopes],
-            partial(runtime.forget, chat=chat),
-        )
+        intakes = [runtime.intake(scope, writer) for scope in scopes]
+        forget = partial(runtime.forget, chat=chat)
         return erase_spaces(intakes, what, rewrite=rewrite, events=runtime.events, forget=forget)
 
     @logged

@@ -36,11 +36,6 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _check_names(scope: Scope) -> Scope:
-    check_name_is_open(scope.agent, "The name of the agent")
-    return scope
-
-
 class Memory(MemoryHandle):
     """Remember conversations and what was learned from them, and find both again.
 
@@ -122,7 +117,8 @@ class Memory(MemoryHandle):
         embed: Embed | None = None,
         read_only: bool = False,
     ) -> None:
-        scope = _check_names(Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads)))
+        scope = Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads))
+        check_name_is_open(scope.agent, "The name of the agent")
         is_admin, rows = check_flag(admin, "admin"), table(kinds)
         check_policy(policy)
         check_settings(learning)

@@ -61,9 +61,8 @@ class Run(PromptMaker, Generic[C]):
     @property
     def scratchpad(self) -> Scratchpad:
         """The scratchpad of this run."""
-        return Scratchpad(
-            self._runtime, ScratchpadKey(self._scope.space, self._chat.id, self._id), self._scope
-        )
+        place = ScratchpadKey(self._scope.space, self._chat.id, self._id)
+        return Scratchpad(self._runtime, place, self._scope)
 
     def remember(
         self,

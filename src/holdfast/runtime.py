@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from holdfast.compaction.compactor import ChatCompactor
     from holdfast.compaction.explorer import SummaryExplorer
-    from holdfast.events import Events
     from holdfast.kinds import Kind
     from holdfast.learning.guard_job import Guard
     from holdfast.learning.service import Learner
@@ -64,6 +63,9 @@ class Runtime:
         guard: Model | None = None,
         embedder: Embedder | None = None,
     ) -> None:
+        # Not needed to import all the rest.
+        from holdfast.events import Events
+
         self.database = database
         self.count_tokens = count_tokens
         self.clock = clock
@@ -73,7 +75,7 @@ class Runtime:
         # Of the caller.
         self.guard = guard
         self.embedder = embedder
-        self.events = _events()
+        self.events = Events()
         self.workers = Workers()
         self.prompts = PromptCache(worker=os.urandom(8).hex())
         self.lock = threading.Lock()
@@ -145,12 +147,9 @@ class Runtime:
     def record_reader(self, scope: Scope, at: PointInTime | None = None) -> RecordReader:
         """Return the reader of the records of a scope, which also recalls."""
         # As of an earlier version no vectors are compared.
-        embed_missing = partial(self._embed_missing, scope) if at is None else lambda: None
+        embed_missing = (lambda: self.worker(scope).embed_now()) if at is None else lambda: None
         database, at = self.database_of(scope), at or PointInTime()
         return RecordReader(database, scope, self.kinds, self.clock, self.search, at, embed_missing)
-
-    def _embed_missing(self, scope: Scope) -> str | None:
-        return self.worker(scope).embed_now()
 
     def writer(self, scope: Scope, chat: str = "") -> RecordWriter:
         """Return the writer of the records of a scope, or only of those of a chat."""
@@ -343,10 +342,3 @@ def runtime_of(handle: object) -> Runtime | None:
     """Return the runtime of a `Memory` or a `Chat`; None for a null memory and for other providers."""
     runtime = getattr(handle, "_runtime", None)
     return runtime if isinstance(runtime, Runtime) else None
-
-
-def _events() -> Events:
-    # Not needed to import all the rest.
-    from holdfast.events import Events
-
-    return Events()

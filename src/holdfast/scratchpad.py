@@ -37,11 +37,8 @@ class Scratchpad(Handle, MutableMapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         check_name(name, "A name on a scratchpad")
-        value = (
-            self._temporary().get(name)
-            if name.startswith(TEMPORARY)
-            else pads.read(self._database, self._place, name)
-        )
+        is_temporary = name.startswith(TEMPORARY)
+        value = self._temporary().get(name) if is_temporary else pads.read(self._database, self._place, name)
         if value is None:
             raise KeyError(name)
         return value
@@ -54,7 +51,8 @@ class Scratchpad(Handle, MutableMapping[str, str]):
             )
         if name.startswith(TEMPORARY):
             self._check_right("write")
-            self._check_lasting()
+            with self._database.reading() as connection:
+                runs.check_run(connection, self._place.space, self._place.run)
             with self._runtime.lock:
                 self._runtime.temporary.setdefault(self._place, {})[name] = value
             return
@@ -135,10 +133,6 @@ class Scratchpad(Handle, MutableMapping[str, str]):
     def _check_right(self, needed: Rights) -> None:
         """Raise Denied as the database would, which has no temporary names."""
         grants.check(self._database, self._scope, self._place.space, needed)
-
-    def _check_lasting(self) -> None:
-        with self._database.reading() as connection:
-            runs.check_run(connection, self._place.space, self._place.run)
 
 
 def check_entry(name: str, value: str) -> str:

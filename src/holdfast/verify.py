@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -254,11 +255,8 @@ def _check_tree(
     if not _is_gapless(frontier, 1, session.covered):
         last = write_reference(session.chat, session.covered)
         yield f"{name}: its summaries do not cover each message up to {last} once"
-    counted = [
-        sum(column)
-        for column in zip(*((n.messages, n.source_tokens, n.tokens) for n in frontier), strict=True)
-    ]
-    if (counted or [0, 0, 0]) != [session.covered_messages, session.covered_tokens, session.summary_tokens]:
+    totals = [sum(map(attrgetter(name), frontier)) for name in ("messages", "source_tokens", "tokens")]
+    if totals != [session.covered_messages, session.covered_tokens, session.summary_tokens]:
         yield f"{name}: its row counts other summaries than it has"
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from holdfast import Memory
 from holdfast.integrations.langgraph import HoldfastStore
-from holdfast.integrations.langgraph.ttl_sweeper import TTLSweeper
+from holdfast.integrations.langgraph.store import TTLSweeper
 
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig, TTLConfig

@@ -14,7 +14,7 @@ from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.framework_keys import chat_id
 from holdfast.integrations.off_loop import off_loop
-from holdfast.integrations.opaque_items import read_message, restoring
+from holdfast.integrations.opaque_items import check_type, read_message, restoring
 from holdfast.integrations.session_items import SessionItems
 from holdfast.port import formats, prompts
 from holdfast.types import Message, Role, check_count
@@ -199,8 +199,7 @@ class HoldfastContextProvider(ContextProvider):
     ) -> None:
         """Store the conversation, unless a history provider of the memory does."""
         del session, state
-        others = getattr(agent, "context_providers", ())
-        if not self._store or any(map(self._is_history, others)):
+        if not self._store or any(map(self._is_history, getattr(agent, "context_providers", ()))):
             return
         answered = list(context.response.messages) if context.response else []
         said = [*context.input_messages, *answered]
@@ -247,11 +246,9 @@ def _framework_message(message: Message | Payload) -> FrameworkMessage:
 
 def _message(message: object) -> Message:
     """Return the message to store, with the framework's own form of it in `raw`."""
-    if not isinstance(message, FrameworkMessage):
-        what = f"A message is of the type {type(message).__name__!r}."
-        raise InvalidInput(what, "Pass messages of the Agent Framework.")
-    raw = message.to_dict()
-    role = _ROLES.get(message.role, "assistant")
+    given = check_type(message, FrameworkMessage, "A message", "Pass messages of the Agent Framework.")
+    raw = given.to_dict()
+    role = _ROLES.get(given.role, "assistant")
     form = {"role": role, "content": list(_parts(raw.get("contents")))}
     return read_message(form, raw) or Message(role, "[message]", raw=raw)
 

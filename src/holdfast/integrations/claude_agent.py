@@ -184,10 +184,7 @@ class HoldfastSessionStore:
         """Return the sessions of a project by the ids of their chats."""
         project = _project(project_key)
         return {
-            f"{project}/{rest}": {
-                "session_id": unescape(rest),
-                "mtime": (newest - _EPOCH) // timedelta(milliseconds=1),
-            }
+            f"{project}/{rest}": {"session_id": unescape(rest), "mtime": (newest - _EPOCH) // _MILLISECOND}
             for rest, newest in (await self._chats_below(project)).items()
             if "/" not in rest
         }

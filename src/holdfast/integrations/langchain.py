@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from holdfast import Memory
 from holdfast.contract import check_provider
-from holdfast.errors import InvalidInput, MissingExtra
+from holdfast.errors import MissingExtra
 from holdfast.integrations.hit_metadata import hit_metadata
 from holdfast.integrations.off_loop import awaited, off_loop
-from holdfast.integrations.opaque_items import read_message, restoring
+from holdfast.integrations.opaque_items import check_type, read_message, restoring
 from holdfast.integrations.session_items import SessionItems
 from holdfast.port import prompts
 from holdfast.port.handles import RecallOptions
@@ -99,11 +99,10 @@ class HoldfastRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun | None = None,
-        k: int | None = None,
-        **options: Unpack[RecallOptions],
+        **options: Any,
     ) -> list[Document]:
         del run_manager
-        return await off_loop(self.memory, self._get_relevant_documents, query, k=k, **options)
+        return await off_loop(self.memory, self._get_relevant_documents, query, **options)
 
 
 class HoldfastChatMessageHistory(BaseChatMessageHistory):
@@ -169,10 +168,9 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
 
 def _message(message: object) -> Message:
     """Return the message to store, with LangChain's own form of it in `raw`."""
-    if not isinstance(message, BaseMessage):
-        what = f"A message of the history is of the type {type(message).__name__!r}."
-        raise InvalidInput(what, "Add LangChain's messages, such as HumanMessage.")
-    return replace(_readable(message), raw=message_to_dict(message))
+    todo = "Add LangChain's messages, such as HumanMessage."
+    given = check_type(message, BaseMessage, "A message of the history", todo)
+    return replace(_readable(given), raw=message_to_dict(given))
 
 
 def _readable(message: BaseMessage) -> Message:

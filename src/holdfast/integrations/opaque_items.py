@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.port import formats
@@ -12,6 +12,15 @@ from holdfast.types import Message
 
 if TYPE_CHECKING:
     from holdfast.port.items import Payload
+
+T = TypeVar("T")
+
+
+def check_type(value: object, kind: type[T], what: str, todo: str) -> T:
+    """Return a value that is of a type of a framework; raise InvalidInput for any other."""
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{what} is of the type {type(value).__name__!r}.", todo)
+    return value
 
 
 def read_message(

@@ -8,15 +8,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import Damaged, InvalidInput, MissingExtra
-from holdfast.integrations.conversation_log import ConversationLog, EntryPlace, LoggedEntry
+from holdfast.errors import Damaged, MissingExtra
 from holdfast.integrations.framework_keys import chat_id
 from holdfast.integrations.off_loop import off_loop
+from holdfast.integrations.opaque_items import check_type
 from holdfast.port.items import Items, retry_transaction
 
 try:
@@ -34,6 +34,7 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from holdfast import Memory
+    from holdfast.types import Message
 
 _NAME = "pydantic-ai"
 # The one item of a conversation: its record, and where its newest entry is.
@@ -128,11 +129,7 @@ class HoldfastConversationStore(ConversationStore):
 
 
 def _chat_of(conversation_id: str) -> str:
-    if not isinstance(conversation_id, str):
-        raise InvalidInput(
-            f"The id of a conversation is of the type {type(conversation_id).__name__!r}.", "Pass a text."
-        )
-    return chat_id(_NAME, conversation_id)
+    return chat_id(_NAME, check_type(conversation_id, str, "The id of a conversation", "Pass a text."))
 
 
 class _Conversations:
@@ -140,7 +137,6 @@ class _Conversations:
 
     def __init__(self, memory: Memory) -> None:
         self._table = Items(memory, _NAME)
-        self._log = ConversationLog(_NAME)
 
     def read(self, conversation_id: str) -> ConversationRecord | None:
         chat = _chat_of(conversation_id)
@@ -152,13 +148,13 @@ class _Conversations:
         item = db.get(_RECORD, chat)
         return None if item is None else self._without_erased(db, *_decode(item.data))
 
-    def _without_erased(self, db: Items, record: ConversationRecord, head: EntryPlace) -> ConversationRecord:
+    def _without_erased(self, db: Items, record: ConversationRecord, head: _EntryPlace) -> ConversationRecord:
         """Return a record whose head and branches are entries that are there."""
-        if record.head_id is not None and self._log.find(db, record.head_id, head.chat) is None:
-            older = next(self._log.history(db, head), None)
+        if record.head_id is not None and _find(db, record.head_id, head.chat) is None:
+            older = next(_history(db, head), None)
             record = replace(record, head_id=older and older.id)
         if record.branches:
-            left = [tip for tip in record.branches if self._log.find(db, tip, head.chat)]
+            left = [tip for tip in record.branches if _find(db, tip, head.chat)]
             record = replace(record, branches=left)
         return record
 
@@ -177,9 +173,9 @@ class _Conversations:
         drafts = [(entry.id, entry.parent_id, to_messages([entry.message])) for entry in entries]
         with self._table.writing() as tx:
             there = self._record_of(tx, chat)
-            if (there and there.revision) != expected or not self._log.append(tx, chat, drafts):
+            if (there and there.revision) != expected or not _append(tx, chat, drafts):
                 raise ConversationConflict(record.conversation_id)
-            head = EntryPlace(chat, 0) if record.head_id is None else self._log.find(tx, record.head_id, chat)
+            head = _EntryPlace(chat, 0) if record.head_id is None else _find(tx, record.head_id, chat)
             if head is None:
                 raise ConversationConflict(record.conversation_id)
             tx.put({_RECORD: _encode(record, head)}, chat)
@@ -195,14 +191,14 @@ class _Conversations:
 
     def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
         with self._table.reading():
-            head = self._log.find(self._table, head_id, "")
+            head = _find(self._table, head_id, "")
             if head is None:
                 raise KeyError(head_id)
-            newest = islice(self._log.history(self._table, head), limit)
+            newest = islice(_history(self._table, head), limit)
             return list(_entries(newest))[::-1]
 
 
-def _entries(entries: Iterator[LoggedEntry]) -> Iterator[ConversationEntry]:
+def _entries(entries: Iterator[_LoggedEntry]) -> Iterator[ConversationEntry]:
     for entry in entries:
         message = restore_message(entry.messages)
         if message is None:
@@ -213,18 +209,138 @@ def _entries(entries: Iterator[LoggedEntry]) -> Iterator[ConversationEntry]:
         yield ConversationEntry(id=entry.id, parent_id=entry.parent, message=message)
 
 
-def _encode(record: ConversationRecord, head: EntryPlace) -> bytes:
+def _encode(record: ConversationRecord, head: _EntryPlace) -> bytes:
     # As text, since broken characters are no UTF-8.
     dumped = _RECORDS.dump_python(record, mode="json", fallback=repr)
     return json.dumps({"record": dumped, "head": head}).encode()
 
 
-def _decode(data: bytes) -> tuple[ConversationRecord, EntryPlace]:
+def _decode(data: bytes) -> tuple[ConversationRecord, _EntryPlace]:
     try:
         stored = json.loads(data)
-        return _RECORDS.validate_python(stored["record"]), EntryPlace(*stored["head"])
+        return _RECORDS.validate_python(stored["record"]), _EntryPlace(*stored["head"])
     except (LookupError, TypeError, ValueError) as error:
         raise Damaged(
             f"The record of a conversation cannot be read: {error}.",
             "Update pydantic-ai-slim, or erase the chat.",
         ) from error
+
+
+# Conversations that branch, in the log of a chat: each entry follows the previous one, or links to another.
+# An entry is one or more messages. One that follows the newest entry of its chat says nothing; any other has
+# a link in `meta` to the entry that it follows, in its own chat or in another one. So a history is read
+# backwards without what lies on other branches, and goes on at the next older entry where messages were
+# erased.
+
+
+class _EntryPlace(NamedTuple):
+    """Where the newest message of an entry is."""
+
+    chat: str
+    seq: int
+
+
+class _LoggedEntry(NamedTuple):
+    """An entry: its id, the id of the one that it follows, and its messages in their order."""
+
+    id: str
+    parent: str | None
+    messages: list[Message]
+
+
+def _find(db: Items, id: str, chat: str) -> _EntryPlace | None:
+    """Return where an entry is, looking into `chat` first; None if it is not there, or was erased."""
+    here = _in_chat(db, id, chat)
+    # Only a fork, or a reader who knows nothing but the id, has to look into all chats.
+    others = () if here else db.chats_with(id)
+    return here or next((place for other in others if (place := _in_chat(db, id, other))), None)
+
+
+def _in_chat(db: Items, id: str, chat: str) -> _EntryPlace | None:
+    seqs = (message.seq for message in db.log(chat).find([id]) if _entry(message) == id)
+    return next((_EntryPlace(chat, seq) for seq in seqs), None)
+
+
+def _append(tx: Items, chat: str, entries: Sequence[tuple[str, str | None, Sequence[Message]]]) -> bool:
+    """Append entries (id, id of the entry before, messages); return False if an entry before is unknown.
+
+    Raises:
+        InvalidInput: one cannot be stored.
+        Conflict: another message has the id of one.
+
+    """
+    newest = next(filter(None, map(_entry, tx.log(chat).backward())), None)
+    drafts: list[Message] = []
+    for id, parent, messages in entries:
+        mark: dict[str, object] = {"entry": id}
+        if parent != newest:
+            place = None if parent is None else _find(tx, parent, chat)
+            if place is None and parent is not None:
+                return False
+            mark["after"] = place and {"entry": parent, "chat": place.chat, "seq": place.seq}
+        last = len(messages) - 1
+        drafts += [
+            replace(message, id=id if n == last else f"{id}.{n}", meta={**message.meta, _NAME: mark})
+            for n, message in enumerate(messages)
+        ]
+        newest = id
+    tx.log(chat).append(drafts)
+    return True
+
+
+def _history(db: Items, head: _EntryPlace) -> Iterator[_LoggedEntry]:
+    """Yield the entries from `head` back to the first, newest first."""
+    group: list[Message] = []
+    for message in _follow_links(db, head):
+        if group and _entry(group[-1]) != _entry(message):
+            yield _logged_entry(group, _entry(message))
+            group = []
+        group.append(message)
+    if group:
+        yield _logged_entry(group, None)
+
+
+def _logged_entry(group: list[Message], parent: str | None) -> _LoggedEntry:
+    return _LoggedEntry(str(_entry(group[0])), parent, group[::-1])
+
+
+def _follow_links(db: Items, head: _EntryPlace) -> Iterator[Message]:
+    """Yield the messages of entries from `head` backwards, following links."""
+    place: _EntryPlace | None = head
+    seen: set[_EntryPlace] = set()
+    while place is not None and place not in seen:
+        # A link leads to something older, unless somebody wrote it by hand.
+        seen.add(place)
+        place = yield from _until_link(db, place)
+
+
+def _until_link(db: Items, place: _EntryPlace) -> Generator[Message, None, _EntryPlace | None]:
+    """Yield messages up to an entry with a link; return where that leads."""
+    link: Mapping[str, object] | None = None
+    linked: str | None = None
+    for message in db.log(place.chat).backward(place.seq + 1):
+        id = _entry(message)
+        if linked is not None and id != linked:
+            break
+        if id is None:
+            continue
+        yield message
+        mark = message.meta[_NAME]
+        if isinstance(mark, dict) and "after" in mark:
+            linked, link = id, mark["after"]
+    return _link_target(db, link) if isinstance(link, dict) else None
+
+
+def _link_target(db: Items, link: Mapping[str, object]) -> _EntryPlace | None:
+    """Return where a link leads; if that was erased, where it was, and reading goes on before it."""
+    id, chat, seq = link.get("entry"), link.get("chat"), link.get("seq")
+    if not (isinstance(id, str) and isinstance(chat, str) and isinstance(seq, int)):
+        return None
+    return _find(db, id, chat) or _EntryPlace(chat, seq)
+
+
+def _entry(message: Message) -> str | None:
+    """Return the id of the entry that a message belongs to; None if it belongs to none."""
+    mark = message.meta.get(_NAME)
+    id = mark.get("entry") if isinstance(mark, dict) else None
+    return id if isinstance(id, str) else None

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic_ai.messages import (
@@ -144,10 +145,8 @@ def _request(part: ModelRequestPart) -> dict[str, object]:
         content = [_text(_result(part)), *map(_content, part.files)]
         return {"role": "tool", "tool_call_id": answered_call(part), "content": content}
     if isinstance(part, UserPromptPart):
-        content = (
-            [_content(part.content)] if isinstance(part.content, str) else [*map(_content, part.content)]
-        )
-        return {"role": "user", "content": _with_placeholder(content)}
+        items = [part.content] if isinstance(part.content, str) else part.content
+        return {"role": "user", "content": _with_placeholder([*map(_content, items)])}
     if isinstance(part, SpeechPart):
         return {"role": "user", "content": _with_placeholder([_text(part.content)])}
     if (call := answered_call(part)) is not None:
@@ -240,6 +239,9 @@ def _arguments(part: ToolCallPart) -> dict[str, object] | str:
     return arguments if isinstance(arguments, dict) else text
 
 
+_said = attrgetter("role", "content", "calls", "call_id")
+
+
 class _Original(NamedTuple):
     """The original of a message, and its number among the slices of its request."""
 
@@ -259,14 +261,7 @@ def _original(message: Message) -> _Original | None:
     except (ValueError, RecursionError):
         # Another version of the framework wrote it.
         return None
-    if (same.role, same.content, same.calls, same.call_id) != (
-        there.role,
-        there.content,
-        there.calls,
-        there.call_id,
-    ):
-        return None
-    return _Original(original, number)
+    return _Original(original, number) if _said(same) == _said(there) else None
 
 
 def _from_words(message: Message, names: dict[str, str]) -> Iterator[ModelMessage]:

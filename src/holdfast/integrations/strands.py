@@ -115,9 +115,8 @@ class HoldfastMemoryStore(MemoryStore):  # type: ignore[misc]
         check_provider(memory)
         self._memory, self._kind, self._options = memory, kind, options or {}
         self.name, self.description = name, description
-        self.max_search_results = (
-            None if max_search_results is None else check_count(max_search_results, "max_search_results")
-        )
+        most = max_search_results
+        self.max_search_results = None if most is None else check_count(most, "max_search_results")
         self.writable, self.extraction = writable, extraction
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:

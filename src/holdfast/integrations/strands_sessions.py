@@ -71,9 +71,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             SessionMismatch: it is there already.
 
         """
-        self._create(
-            _chat(session.session_id), _SESSION, session.to_dict(), f"Session {session.session_id!r}"
-        )
+        id = session.session_id
+        self._create(_chat(id), _SESSION, session.to_dict(), f"Session {id!r}")
         return session
 
     def read_session(self, session_id: str, **_: object) -> Session | None:
@@ -185,7 +184,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             InvalidInput: it is not JSON; nothing was stored.
 
         """
-        chat, key, draft = _chat(session_id, agent_id), _key(session_message), _message(session_message)
+        chat, key = _chat(session_id, agent_id), _key(session_message.message_id)
+        draft = _message(session_message)
         with self._table.writing() as tx:
             items = tx.get_many([_AGENT, key], chat)
             if _AGENT not in items:
@@ -200,7 +200,7 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         """Return a message of an agent; None if there is none, or it was erased."""
         chat = _chat(session_id, agent_id)
         with self._table.reading():
-            item = self._table.get(_message_key(message_id), chat)
+            item = self._table.get(_key(message_id), chat)
             return next(iter(_session_messages(self._table, chat, [item] if item else [])), None)
 
     @retry_transaction
@@ -214,7 +214,7 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             InvalidInput: it is not JSON; nothing was stored.
 
         """
-        chat, key = _chat(session_id, agent_id), _key(session_message)
+        chat, key = _chat(session_id, agent_id), _key(session_message.message_id)
         with self._table.writing() as tx:
             entry = tx.get(key, chat)
             former = _session_messages(tx, chat, [entry] if entry else [])
@@ -256,11 +256,7 @@ def _chat(*parts: str) -> str:
     return chat_id(_FRAMEWORK, *parts)
 
 
-def _key(message: SessionMessage) -> str:
-    return _message_key(message.message_id)
-
-
-def _message_key(number: int) -> str:
+def _key(number: int) -> str:
     return f"{_MESSAGE}{check_count(number, 'The number of a message'):016x}"
 
 

@@ -82,7 +82,8 @@ def ground(
     the words. A range that is not within the `span` of the transcript, or has not the quote in it, yields to
     the message of the quote, or without a quote to the span. A `span` of None is a text.
     """
-    quote = _quote(picked(item, "quote")) if isinstance(item, Mapping) else ""
+    # An observation is worth storing without a quote.
+    quote = plain_text(picked(item, "quote")).strip(_QUOTES) if isinstance(item, Mapping) else ""
     if span is None:
         return Observation(kind, text, None, quote if _is_in(quote, lines[0].words) else "")
     proposed = _range(item, span)
@@ -113,17 +114,16 @@ def says_too_little(text: str) -> bool:
     return len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words)
 
 
-def plain(text: str) -> str:
-    """Return the text of an answer in one line, without the escapes of a transcript."""
-    return one_line(unescape(text))
-
-
-def _quote(value: object) -> str:
+def plain_text(value: object) -> str:
+    """Return a text of an answer in one line, without the escapes of a transcript; "" for what is no text."""
     try:
-        return plain(text_of(value)).strip(_QUOTES)
+        return _plain(text_of(value))
     except Unreadable:
-        # An observation is worth storing without a quote.
         return ""
+
+
+def _plain(text: str) -> str:
+    return one_line(unescape(text))
 
 
 def _range(item: object, span: Range) -> Range | None:
@@ -253,7 +253,7 @@ def read_observations(
     dropped: Counter[str] = Counter()
     for name, item in _items(value, kinds):
         try:
-            text = plain(text_of(item, name))
+            text = _plain(text_of(item, name))
         except Unreadable:
             dropped["no text"] += 1
             continue

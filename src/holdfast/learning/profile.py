@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.errors import Conflict
 from holdfast.learning.echo_match import recalled_seqs
-from holdfast.learning.grounding import ground, plain, redact, says_too_little
+from holdfast.learning.grounding import ground, plain_text, redact, says_too_little
 from holdfast.learning.job_context import JobContext
 from holdfast.learning.question import TranscriptLine, TranscriptPart, transcript_lines
 from holdfast.learning.speeches import is_all_typed, speeches_of
-from holdfast.llm.json_answers import listed, picked, text_of
-from holdfast.llm.llm_request import Unreadable
+from holdfast.llm.json_answers import listed, picked
 from holdfast.records.draft import RecordDraft
 from holdfast.store import records
 from holdfast.store.database import Connection, Database
@@ -54,12 +53,12 @@ def revise(
     ranges: list[Range] = []
     span, lines = (part.first, part.last), _typed_lines(part, messages)
     for item in listed(changes)[:_MOST]:
-        new = _text(item)
+        new = plain_text(item)
         observation = ground(PROFILE, new, item, span, lines)
         if says_too_little(new) or observation.speaker != "user":
             dropped["profile without the user's words"] += not says_too_little(new)
             continue
-        old = _text(picked(item, "replaces")) if isinstance(item, Mapping) else ""
+        old = plain_text(picked(item, "replaces")) if isinstance(item, Mapping) else ""
         quotes.append(redact(observation.quote))
         ranges.append(observation.messages or span)
         text = _substitute(text, old, new)
@@ -88,14 +87,6 @@ def _typed_lines(part: TranscriptPart, messages: Sequence[Message]) -> list[Tran
         and is_all_typed(message, prose)
     ]
     return transcript_lines(typed, recalled_seqs(messages))
-
-
-def _text(value: object) -> str:
-    try:
-        return plain(text_of(value))
-    except Unreadable:
-        # One part of an answer that is no text is left out.
-        return ""
 
 
 def _substitute(profile: str, old: str, new: str) -> str:

@@ -195,9 +195,8 @@ def _line(message: Message) -> TranscriptLine | None:
     if not prose:
         return None
     (passage,) = prose
-    name = (
-        f" ({escape(passage.speaker.removeprefix(f'{message.role} '), quote=False)})" if message.name else ""
-    )
+    who = passage.speaker.removeprefix(f"{message.role} ")
+    name = f" ({escape(who, quote=False)})" if message.name else ""
     at = f", {passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
     shown = _with_short_uses(message, passage.text.splitlines())
     text = "\n    ".join(escape(line, quote=False) for line in shown)

@@ -19,7 +19,7 @@ from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.question import pack
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
-from holdfast.llm.llm_request import LLMRequest, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.records.draft import allow, rules_of, scan
 from holdfast.records.intake import Intake, has_right
 from holdfast.safety import guard
@@ -50,11 +50,7 @@ _CHANGE = {
     "why": {"type": "string"},
 }
 _ITEM = {"type": "object", "properties": _CHANGE, "required": ["entries", "change", "why"]}
-_SCHEMA = {
-    "type": "object",
-    "properties": {"changes": {"type": "array", "items": _ITEM}},
-    "required": ["changes"],
-}
+_SCHEMA = exactly({"changes": {"type": "array", "items": _ITEM}})
 
 
 class _Refused(Exception):

@@ -378,10 +378,8 @@ class _Attempt:
     def result(self, seconds: float) -> WorkResult:
         """Return the account of the job."""
         calls = self._meter.calls
-        prompts, answers = (
-            sum(call.prompt_tokens for call in calls),
-            sum(call.answer_tokens for call in calls),
-        )
+        prompts = sum(call.prompt_tokens for call in calls)
+        answers = sum(call.answer_tokens for call in calls)
         spent = WorkResult(calls=len(calls), prompt_tokens=prompts, answer_tokens=answers, seconds=seconds)
         return total([*self._results, spent])
 

@@ -289,9 +289,8 @@ class Intake:
             check_expected(self.shown_one(changes, record.kind) if is_agents else before, expected)
         said = record.at or changes.message_time(record)
         # A text without messages is said when it is stored, and two that are stored at once have no order.
-        if before is not None and self._counts_less(
-            replace(record, at=said if record.messages else record.at), before
-        ):
+        at = said if record.messages else record.at
+        if before is not None and self._counts_less(replace(record, at=at), before):
             record = replace(record, flags=(*record.flags, CONFLICT), trust="quarantined")
         if record.trust == "quarantined":
             return self.quarantine(changes, record, before)

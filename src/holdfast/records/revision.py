@@ -281,9 +281,8 @@ def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why:
     if before is None:
         return intake.put(changes, freed, held, "release", why)
     # The text is now a version of the other record: erasing that record has to erase this one as well.
-    intake.take_back(
-        changes, replace(held, replaces=before.id), "release", "it took the place of another version"
-    )
+    done = "it took the place of another version"
+    intake.take_back(changes, replace(held, replaces=before.id), "release", done)
     return intake.put(changes, replace(freed, agent=before.agent), before, "release", why)
 
 

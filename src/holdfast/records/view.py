@@ -37,7 +37,7 @@ from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
     from holdfast.records.options import RecallFilters, RecordFilters
-    from holdfast.types import Change, Explanation
+    from holdfast.types import Change, Explanation, Trust
 
 
 class RecordReads(Handle):
@@ -224,9 +224,8 @@ class RecordReads(Handle):
             db, at = reader.database, reader.at
             with db.one_read():
                 return records.read_effective(db, scope, what, at.time or reader.clock(), at.moments)
-        wanted = RecordFilter(
-            ids=(what,), agents=agents_of(reader.scope), trust=("trusted", "released", "quarantined")
-        )
+        trust: tuple[Trust, ...] = ("trusted", "released", "quarantined")
+        wanted = RecordFilter(ids=(what,), agents=agents_of(scope), trust=trust)
         matches = records.read(reader.database, scope.space, reader.moment().version, wanted)
         if matches and reader.at.time is None:
             matches = count_uses(reader.database, scope, reader.kinds, to_micros(reader.clock()), matches)

@@ -263,6 +263,13 @@ def fill(chat: Session, messages: int, *, first: int = 1) -> list[Message]:
     return list(chat.append([sample(n) for n in range(first, first + messages)]))
 
 
+def filled(memory: FullProvider, messages: int, id: str = "c") -> FullChat:
+    """Return a chat with messages of the sample conversation."""
+    chat = memory.chat(id)
+    fill(chat, messages)
+    return chat
+
+
 def say(chat: Session, *texts: str) -> list[Message]:
     """Append texts as messages of a user, one minute apart."""
     return list(chat.append([Message("user", text, at=minute(n)) for n, text in enumerate(texts, 1)]))

@@ -9,17 +9,15 @@ from uuid import uuid4
 
 from holdfast.contract import check_provider
 from holdfast.errors import MissingExtra
-from holdfast.integrations.google_adk.app_memory import FRAMEWORK, app_memory
+from holdfast.integrations.google_adk.app_memory import app_memory
 from holdfast.integrations.off_loop import off_loop
-from holdfast.port.items import Items
 
 try:
     from google.adk.sessions import BaseSessionService
     from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 
     from holdfast.integrations.google_adk.events import to_message
-    from holdfast.integrations.google_adk.state import check_state, read_shared
-    from holdfast.integrations.google_adk.stored_session import SessionHead, StoredSession, sessions_of
+    from holdfast.integrations.google_adk.stored_session import StoredSession, sessions_of, user_state
 except ImportError as error:
     raise MissingExtra.of("google-adk") from error
 
@@ -76,7 +74,7 @@ class HoldfastSessionService(BaseSessionService):
 
         """
         opened = self._open(app_name, user_id, session_id or str(uuid4()))
-        return await off_loop(self._memory, opened.create, check_state(state))
+        return await off_loop(self._memory, opened.create, state or {})
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
@@ -105,13 +103,7 @@ class HoldfastSessionService(BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, object]:
         """Return the state that the sessions of a user share, by names without `user:`."""
-        table = Items(app_memory(self._memory, app_name, user_id), FRAMEWORK)
-
-        def read() -> dict[str, object]:
-            with table.reading():
-                return read_shared(table)
-
-        return await off_loop(self._memory, read)
+        return await off_loop(self._memory, user_state, self._memory, app_name, user_id)
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Append an event to a session, in storage and in hand, and return it.
@@ -129,9 +121,14 @@ class HoldfastSessionService(BaseSessionService):
         if event.partial:
             return event
         opened = self._open(session.app_name, session.user_id, session.id)
-        newest = session.events[-1].id if session.events else ""
-        known = SessionHead(session.id, session.last_update_time, newest)
-        updated = await off_loop(self._memory, opened.append, known, to_message(event), event.timestamp)
+        updated = await off_loop(
+            self._memory,
+            opened.append,
+            to_message(event),
+            event.timestamp,
+            updated=session.last_update_time,
+            newest=session.events[-1].id if session.events else "",
+        )
         if updated is None:
             return event
         event = await super().append_event(session, event)

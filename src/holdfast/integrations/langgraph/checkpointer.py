@@ -21,15 +21,16 @@ try:
 except ImportError as error:
     raise MissingExtra.of("langgraph") from error
 
-from holdfast.integrations.langgraph.checkpoint_reading import read_tuple, tuples
 from holdfast.integrations.langgraph.checkpoint_writing import ThreadWriter
 from holdfast.integrations.langgraph.known_messages import KnownList, KnownMessages
 from holdfast.integrations.langgraph.thread_items import (
     HEAD,
     ThreadItems,
     ThreadPlace,
+    read_tuple,
     thread_chat,
     to_config,
+    tuples,
 )
 
 if TYPE_CHECKING:

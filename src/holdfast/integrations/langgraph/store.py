@@ -7,11 +7,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from math import isfinite
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import InvalidInput, MissingExtra, shown
+from holdfast.errors import Closed, HoldfastError, InvalidInput, MissingExtra, shown
 from holdfast.integrations.off_loop import off_loop
 from holdfast.port.items import Items
 from holdfast.port.vectors import item_embedder
@@ -28,24 +32,29 @@ try:
         Result,
         SearchItem,
         SearchOp,
+        validate_op_namespace,
     )
 except ImportError as error:
     raise MissingExtra.of("langgraph") from error
 
+from holdfast.integrations.langgraph.store_filter import check_filter
 from holdfast.integrations.langgraph.store_items import (
     COLLECTION,
+    WHOLE,
+    Put,
+    check_fields,
+    check_key,
     decode,
     encode,
     item_key,
+    list_namespaces,
     parse_key,
+    sweep,
+    texts_of,
     time_of,
     vectors_key,
+    write,
 )
-from holdfast.integrations.langgraph.store_namespaces import list_namespaces
-from holdfast.integrations.langgraph.store_ops import check_minutes, check_op
-from holdfast.integrations.langgraph.store_texts import WHOLE, check_fields, texts_of
-from holdfast.integrations.langgraph.store_writing import Put, sweep, write
-from holdfast.integrations.langgraph.ttl_sweeper import TTLSweeper
 
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig, TTLConfig
@@ -55,7 +64,57 @@ if TYPE_CHECKING:
     from holdfast.port.items import Item as StoredItem
 
 _MINUTE = 60_000_000
+# Minutes: three hundred years, so that every time can be stored.
+_LONGEST_TTL = 160_000_000
 _SWEEP = 5  # minutes between sweeps, as with LangGraph's own stores
+
+
+class TTLSweeper:
+    """Calls `sweep` at intervals on a thread of its own, until it is stopped or the memory is closed."""
+
+    def __init__(self, sweep: Callable[[], int]) -> None:
+        self._sweep, self._log = sweep, logging.getLogger("holdfast")
+        self._lock = Lock()
+        self._stopped = Event()
+        self._thread: Thread | None = None
+        self._ended: Future[None] = Future()
+
+    def start(self, minutes: float) -> Future[None]:
+        """Start it unless it runs; the future ends with it, and stops it when it is cancelled."""
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._stopped, self._ended = Event(), Future()
+                stopped, ended = self._stopped, self._ended
+                ended.add_done_callback(lambda future: stopped.set() if future.cancelled() else None)
+                self._thread = Thread(
+                    target=self._run, args=(minutes * 60, stopped, ended), name="holdfast-ttl", daemon=True
+                )
+                self._thread.start()
+            return self._ended
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Stop it, and return whether it has ended within so many seconds."""
+        with self._lock:
+            self._stopped.set()
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+        return thread is None or not thread.is_alive()
+
+    def _run(self, seconds: float, stopped: Event, ended: Future[None]) -> None:
+        while not stopped.wait(seconds):
+            try:
+                count = self._sweep()
+            except Closed:
+                break
+            except HoldfastError:
+                # Such as a database that is locked; the next sweep deletes what this one did not.
+                self._log.warning("A sweep of expired items failed.", exc_info=True)
+            else:
+                self._log.debug("swept %d expired items", count)
+        # It may have been cancelled.
+        with suppress(InvalidStateError):
+            ended.set_result(None)
 
 
 class HoldfastStore(BaseStore):
@@ -126,7 +185,7 @@ class HoldfastStore(BaseStore):
 
         """
         minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes") or _SWEEP
-        return self._sweeper.start(check_minutes(minutes, "sweep_interval_minutes"))
+        return self._sweeper.start(_check_minutes(minutes, "sweep_interval_minutes"))
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop sweeping, and return whether a sweep that runs has ended within so many seconds."""
@@ -134,7 +193,7 @@ class HoldfastStore(BaseStore):
 
     def _run(self, ops: Sequence[Op], loop: asyncio.AbstractEventLoop | None = None) -> list[Result]:
         for op in ops:
-            check_op(op)
+            _check_op(op)
         now = self._table.now
         gets = {n: item_key(op.namespace, op.key) for n, op in enumerate(ops) if isinstance(op, GetOp)}
         keys = gets.values()
@@ -200,6 +259,47 @@ class HoldfastStore(BaseStore):
             return []
         fields = self._fields if op.index is None else op.index
         return [text for text in texts_of(op.value, fields) if text.strip()]
+
+
+def _check_op(op: Op) -> None:
+    """Raise InvalidNamespaceError or InvalidInput if an operation cannot be executed."""
+    validate_op_namespace(op)
+    if isinstance(op, GetOp):
+        check_key(op.namespace, op.key)
+    elif isinstance(op, PutOp):
+        check_key(op.namespace, op.key)
+        if op.index is not None and op.index is not False:
+            check_fields(op.index)
+        if op.ttl is not None:
+            _check_minutes(op.ttl, "ttl")
+    elif isinstance(op, SearchOp):
+        _check_page(op)
+        if op.filter:
+            check_filter(op.filter)
+    elif isinstance(op, ListNamespacesOp):
+        _check_page(op)
+        if op.max_depth is not None:
+            check_count(op.max_depth, "max_depth")
+        for condition in op.match_conditions or ():
+            if condition.match_type not in ("prefix", "suffix"):
+                what = f"{shown(condition.match_type)} is no way to match namespaces."
+                raise InvalidInput(what, "Use 'prefix' or 'suffix'.")
+    else:
+        raise InvalidInput(f"{shown(op)} is no operation of a store.", "Pass those of langgraph.store.base.")
+
+
+def _check_minutes(value: object, what: str) -> float:
+    """Return a number of minutes; raise InvalidInput for one below zero, or over three centuries."""
+    if isinstance(value, int | float) and isfinite(value) and 0 <= value <= _LONGEST_TTL:
+        return value
+    raise InvalidInput(
+        f"`{what}` is {shown(value)}.", "Pass minutes, at least 0 and at most three centuries."
+    )
+
+
+def _check_page(op: SearchOp | ListNamespacesOp) -> None:
+    check_count(op.limit, "limit")
+    check_count(op.offset, "offset")
 
 
 def _put(op: PutOp, now: int) -> Put:

@@ -17,6 +17,7 @@ from holdfast.integrations.langgraph.store_filter import passes
 from holdfast.integrations.langgraph.store_items import (
     Marker,
     Namespace,
+    NamespaceWrite,
     decode,
     decode_marker,
     item_key,
@@ -24,8 +25,8 @@ from holdfast.integrations.langgraph.store_items import (
     namespace_of,
     parse_key,
     vectors_key,
+    words_of,
 )
-from holdfast.integrations.langgraph.store_texts import words_of
 from holdfast.port.vectors import ItemIndex
 
 if TYPE_CHECKING:
@@ -54,15 +55,6 @@ class ItemQuery(NamedTuple):
     filter: Mapping[str, object] | None
     offset: int
     limit: int
-
-
-class NamespaceWrite(NamedTuple):
-    """A write to a namespace: its marker before and after, the stored items, and the deleted keys."""
-
-    before: Marker | None
-    after: Marker | None
-    items: Sequence[StoredItem]
-    gone: Iterable[str]
 
 
 @dataclass(slots=True)

@@ -15,8 +15,11 @@ from itertools import chain, count, groupby
 from operator import sub
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from langgraph.checkpoint.base import CheckpointTuple
+
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.integrations.framework_keys import chat_id, escape, unescape
+from holdfast.integrations.langgraph.known_messages import is_message_list
 from holdfast.port.items import Items
 
 if TYPE_CHECKING:
@@ -282,3 +285,61 @@ def _numbers(ranges: Any, most: int) -> list[int]:
         if not ranges or not all(1 <= first <= last <= most for first, last in ranges):
             raise ValueError("no such messages")
         return [*chain(*(range(first, last + 1) for first, last in ranges))]
+
+
+def read_tuple(
+    thread: ThreadItems, head: ThreadHead, row: StoredCheckpoint, loaded: dict[int, BaseMessage]
+) -> tuple[CheckpointTuple, dict[str, list[int]]]:
+    """Return a checkpoint, and the numbers of its lists of messages; `loaded` are not read again."""
+    values, numbers = dict[str, Any](), dict[str, list[int]]()
+    for key, (kind, data) in thread.values(row.channels, head.messages).items():
+        if isinstance(kind, str):
+            values[row.channels[key]] = thread.loads(kind, data)
+        else:
+            numbers[row.channels[key]] = kind
+    missing = [n for some in numbers.values() for n in some if n not in loaded]
+    loaded |= thread.load_messages(missing)
+    with Items.decoding("A list of messages"):
+        values |= {channel: [loaded[n] for n in some] for channel, some in numbers.items()}
+    read = CheckpointTuple(
+        to_config(head.thread, row.ns, row.id),
+        {**row.checkpoint, "channel_values": values},
+        row.metadata,
+        to_config(head.thread, row.ns, row.parent) if row.parent else None,
+        [
+            (task, channel, thread.loads(kind, data))
+            for _, task, _, channel, kind, data in thread.writes(row.ns, row.id)
+        ],
+    )
+    # A message of a type that is not allowed is none when it is read.
+    return read, {channel: some for channel, some in numbers.items() if is_message_list(values[channel])}
+
+
+def tuples(
+    table: Items,
+    threads: Iterable[ThreadItems],
+    config: RunnableConfig | None,
+    metadata: Mapping[str, object],
+    before: RunnableConfig | None,
+) -> Iterator[CheckpointTuple]:
+    """Iterate over the checkpoints of some threads; see `HoldfastSaver.list`."""
+    given: Mapping[str, object] = config.get("configurable", {}) if config else {}
+    bound = before.get("configurable", {}).get("checkpoint_id") if before else None
+    loaded: dict[str, dict[int, BaseMessage]] = {}
+    keys = ((key.partition("/"), thread) for thread in threads for key in thread.keys(CHECKPOINTS))
+    checkpoints = sorted(
+        ((unescape(id), thread.chat, unescape(ns), thread) for (ns, _, id), thread in keys),
+        reverse=True,
+        key=lambda entry: entry[:3],
+    )
+    for id, chat, ns, thread in checkpoints:
+        if bound is not None and id >= str(bound):
+            continue
+        if given.get("checkpoint_id") not in (None, "", id) or given.get("checkpoint_ns", ns) != ns:
+            continue
+        with table.reading():
+            head, row, read = thread.head(), thread.checkpoint(ns, id), None
+            if head and row and all(row.metadata.get(key) == value for key, value in metadata.items()):
+                read, _ = read_tuple(thread, head, row, loaded.setdefault(chat, {}))
+        if read:
+            yield read

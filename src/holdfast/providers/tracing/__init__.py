@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput
-from holdfast.providers.tracing.operation import Observer, Operation
-from holdfast.providers.tracing.spans import Reporter, tracer_of_the_process
+from holdfast.providers.tracing.spans import Observer, Operation, Reporter, tracer_of_the_process
 from holdfast.providers.tracing.wrapping import HandleContext, unwrap, wrap
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Any, TypeVar, cast
 
 from holdfast.contract import METHODS
 from holdfast.port.texts import clean
-from holdfast.providers.tracing.operation import Operation, query
-from holdfast.providers.tracing.spans import Reporter
+from holdfast.providers.tracing.spans import Operation, Reporter, query
 from holdfast.types import MAX_NAME, Scope
 
 T = TypeVar("T")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Protocol, cast
+from typing import Any
 from unittest import SkipTest
 
 from holdfast.testing.case import (
@@ -15,6 +14,7 @@ from holdfast.testing.case import (
     concurrently,
     expect,
     fill,
+    filled,
     full_window,
     lasting,
     messages_of,
@@ -27,13 +27,6 @@ from holdfast.testing.case import (
 )
 
 
-class Reflects(Protocol):
-    """Learning that lets a model reflect on chats."""
-
-    def reflect(self, *, llm: Callable[[str], str]) -> object:
-        """Reflect on the chats with new messages."""
-
-
 def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save.") -> str:
     """Reflect with a model that always returns or raises `answer`, and return its prompts.
 
@@ -41,10 +34,12 @@ def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save
         SkipTest: the provider cannot.
 
     """
-    if getattr(memory.learning, "reflect", None) is None:
+    # The contract has no such method.
+    reflect: Any = getattr(memory.learning, "reflect", None)
+    if reflect is None:
         raise SkipTest("it has no `learning.reflect`")
-    reflecting, prompts = cast("Reflects", memory.learning), list[str]()
-    needs_option(reflecting.reflect, "llm")
+    needs_option(reflect, "llm")
+    prompts: list[str] = []
 
     def model(prompt: str) -> str:
         prompts.append(prompt)
@@ -53,7 +48,7 @@ def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save
         return answer
 
     try:
-        reflecting.reflect(llm=model)
+        reflect(llm=model)
     except RuntimeError as error:
         expect(str(answer) in str(error), f"`reflect` raised {error!r}.")
     return "\n".join(prompts)
@@ -80,8 +75,7 @@ def there_may_be_nothing_to_learn(memory: FullProvider) -> None:
 @case("learn")
 def learning_changes_no_message(memory: FullProvider) -> None:
     """`learning.work` changes no message of an ended chat and adds none."""
-    chat = memory.chat("c")
-    fill(chat, 12)
+    chat = filled(memory, 12)
     before = full_window(chat)
     chat.end()
     memory.learning.work()
@@ -93,8 +87,7 @@ def learning_changes_no_message(memory: FullProvider) -> None:
 @case("learn")
 def an_ended_chat_can_go_on(memory: FullProvider) -> None:
     """Messages can be appended to a chat that was ended, and it can be ended again."""
-    chat = memory.chat("c")
-    fill(chat, 6)
+    chat = filled(memory, 6)
     chat.end()
     memory.learning.work()
     fill(chat, 2, first=7)

@@ -15,6 +15,7 @@ from holdfast.testing.case import (
     contents,
     expect,
     fill,
+    filled,
     prompt_text,
     same,
     say,
@@ -37,8 +38,7 @@ def _shows(chat: FullChat, *texts: str) -> list[bool]:
 @case("prompt")
 def a_prompt_has_all_its_parts(memory: FullProvider) -> None:
     """A prompt begins with the system text and ends with the messages of its window, with their roles."""
-    chat = memory.chat("c")
-    fill(chat, 4)
+    chat = filled(memory, 4)
     prompt = chat.prompt(100_000, system="You know about cranes.")
     expect(prompt.system.startswith("You know about cranes."), f"`system` is {prompt.system!r}.")
     same(seqs(prompt.window.messages), [1, 2, 3, 4], "`window`")
@@ -75,8 +75,7 @@ def a_prompt_shows_calls_with_their_results(memory: FullProvider) -> None:
 @case("prompt")
 def a_prompt_stores_nothing(memory: FullProvider) -> None:
     """A prompt that is made twice is the same, and stores no message."""
-    chat = memory.chat("c")
-    fill(chat, 4)
+    chat = filled(memory, 4)
     before = chat.prompt(1_000)
     same(prompt_text(chat.prompt(1_000)), prompt_text(before))
     same(chat.stats().messages, 4, "`stats().messages`")
@@ -98,8 +97,7 @@ def a_prompt_shows_what_is_recalled(memory: FullProvider) -> None:
 def a_prompt_shows_the_constraints(memory: FullProvider) -> None:
     """A prompt shows the constraints, whatever its budget."""
     memory.remember("No calls after nine.", "constraint", by="user")
-    chat = memory.chat("c")
-    fill(chat, 4)
+    chat = filled(memory, 4)
     expect("No calls after nine." in chat.prompt(10).system)
 
 
@@ -115,17 +113,11 @@ def a_prompt_shows_profile_and_soul(memory: FullProvider) -> None:
 # snapshots
 
 
-def _begin_chat(memory: FullProvider, id: str = "c") -> FullChat:
-    chat = memory.chat(id)
-    fill(chat, 1)
-    return chat
-
-
 @case("snapshots", "prompt", "profile", "versions")
 def the_first_prompt_takes_a_snapshot(memory: FullProvider) -> None:
     """The first prompt of a chat fixes the version that its prompts show; other readers see the newest."""
     memory.remember(LISBON, "profile", by="user")
-    chat = _begin_chat(memory)
+    chat = filled(memory, 1)
     same(memory.chat("c").snapshot(), None, "`snapshot` before the first prompt")
     same(_shows(chat, LISBON), [True], "Shown in the first prompt")
     same(chat.snapshot(), 1, "`snapshot` after it")
@@ -139,7 +131,7 @@ def the_first_prompt_takes_a_snapshot(memory: FullProvider) -> None:
 def refresh_moves_the_snapshot(memory: FullProvider) -> None:
     """`refresh` moves the snapshot to the newest version and returns it, and prompts show that version."""
     memory.remember(LISBON, "profile", by="user")
-    chat = _begin_chat(memory)
+    chat = filled(memory, 1)
     chat.prompt()
     memory.remember(CATS, "profile", by="user")
     same((chat.refresh(), chat.snapshot()), (2, 2), "`refresh` and `snapshot`")
@@ -150,9 +142,9 @@ def refresh_moves_the_snapshot(memory: FullProvider) -> None:
 def a_new_chat_shows_the_newest_version(memory: FullProvider) -> None:
     """Each chat has its own snapshot, which its first prompt takes of the newest version."""
     memory.remember(LISBON, "profile", by="user")
-    _begin_chat(memory, "old").prompt()
+    filled(memory, 1, "old").prompt()
     memory.remember(CATS, "profile", by="user")
-    new = _begin_chat(memory, "new")
+    new = filled(memory, 1, "new")
     same(_shows(new, CATS), [True], "Shown")
     same((memory.chat("old").snapshot(), new.snapshot()), (1, 2), "Snapshots of the old and the new chat")
 
@@ -160,7 +152,7 @@ def a_new_chat_shows_the_newest_version(memory: FullProvider) -> None:
 @case("snapshots", "prompt", "profile", "versions")
 def version_zero_is_a_snapshot(memory: FullProvider) -> None:
     """A chat that began when nothing was known shows nothing of what is written later."""
-    chat = _begin_chat(memory)
+    chat = filled(memory, 1)
     chat.prompt()
     same(chat.snapshot(), 0, "`snapshot`")
     memory.remember(LISBON, "profile", by="user")
@@ -170,14 +162,14 @@ def version_zero_is_a_snapshot(memory: FullProvider) -> None:
 @case("snapshots", "versions")
 def refresh_writes_no_version(memory: FullProvider) -> None:
     """`refresh` returns 0 where nothing is known, and writes no version."""
-    same(_begin_chat(memory).refresh(), 0)
+    same(filled(memory, 1).refresh(), 0)
     same(memory.version(), 0, "Version")
 
 
 @case("snapshots", "prompt", "profile")
 def a_chat_shows_what_is_written_in_it(memory: FullProvider) -> None:
     """The next prompt of a chat shows what an agent or the user wrote with this `chat`."""
-    chat = _begin_chat(memory)
+    chat = filled(memory, 1)
     chat.prompt()
     memory.remember(LISBON, "profile", by="agent", chat="c")
     same(_shows(chat, LISBON), [True], "Profile shown")
@@ -188,7 +180,7 @@ def a_chat_shows_what_is_written_in_it(memory: FullProvider) -> None:
 @case("snapshots", "prompt", "profile")
 def reflection_does_not_move_a_snapshot(memory: FullProvider) -> None:
     """What reflection writes is shown from the next chat on."""
-    chat = _begin_chat(memory)
+    chat = filled(memory, 1)
     chat.prompt()
     memory.remember(LISBON, "profile", by="reflect")
     same(_shows(chat, LISBON), [False], "Shown")

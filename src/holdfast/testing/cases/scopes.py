@@ -19,7 +19,7 @@ from holdfast.testing.case import (
     text_of,
     texts,
 )
-from holdfast.testing.cases.compaction import compacted
+from holdfast.testing.cases.summaries import compacted
 from holdfast.types import ChatStats
 
 

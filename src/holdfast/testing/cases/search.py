@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from holdfast.testing.case import QUOKKA, FullProvider, case, expect, fill, minute, refuses, same, say
-from holdfast.testing.cases.compaction import compacted
+from holdfast.testing.case import QUOKKA, FullProvider, case, expect, fill, filled, minute, refuses, same, say
+from holdfast.testing.cases.summaries import compacted
 
 WOMBAT = "The wombat digs in the garden."
 
@@ -57,8 +57,7 @@ def search_has_no_operators(memory: FullProvider) -> None:
 @case("search")
 def search_returns_as_many_hits_as_asked_for(memory: FullProvider) -> None:
     """`search` returns as many hits as there are, up to the limit, and no hit twice."""
-    chat = memory.chat("c")
-    fill(chat, 12)
+    chat = filled(memory, 12)
     for limit in (0, 1, 5, 12):
         same(len(chat.search("lifts", "messages", limit)), limit, "Hits in messages")
         same(len(chat.search("lifts", "both", limit)), limit, "Hits in both")

@@ -11,6 +11,7 @@ from holdfast.testing.case import (
     contents,
     expect,
     fill,
+    filled,
     minute,
     refuses,
     same,
@@ -18,7 +19,7 @@ from holdfast.testing.case import (
     seqs,
     tool_use,
 )
-from holdfast.testing.cases.compaction import LENGTH, compacted
+from holdfast.testing.cases.summaries import LENGTH, compacted
 from holdfast.types import Message
 
 
@@ -96,8 +97,7 @@ def a_history_has_every_message(memory: FullProvider) -> None:
 @case("sessions")
 def a_history_has_pages(memory: FullProvider) -> None:
     """A limit of `history` takes the newest messages, or the first ones where `after` is given."""
-    chat = memory.chat("c")
-    fill(chat, 9)
+    chat = filled(memory, 9)
     same(seqs(chat.history(3)), [7, 8, 9], "`history(3)`")
     same(seqs(chat.history(3, before=7)), [4, 5, 6], "`history(3, before=7)`")
     same(seqs(chat.history(3, after=0)), [1, 2, 3], "`history(3, after=0)`")
@@ -154,8 +154,7 @@ def a_review_shows_the_messages(memory: FullProvider) -> None:
 @case("review")
 def a_review_shows_what_is_new(memory: FullProvider) -> None:
     """`review(since)` shows the messages after a time, not those at that time; "" where there are none."""
-    chat = memory.chat("c")
-    fill(chat, 6)
+    chat = filled(memory, 6)
     same(_shown_messages(chat.review(minute(4))), [5, 6])
     same(chat.review(minute(6)), "", "`review` since the newest message")
     same(chat.review(minute(6) + timedelta(days=9)), "", "`review` since a later time")
