@@ -23,8 +23,8 @@ from holdfast.types.references import split_space, write_reference
 if TYPE_CHECKING:
     from holdfast.search.meaning import QueryVector
     from holdfast.search.postings import QueryTerm
-    from holdfast.search.search import Matched, Search, SearchReader
-    from holdfast.search.source import Document, SourceView
+    from holdfast.search.search import Search, SearchReader
+    from holdfast.search.source import Document, Matched, SourceView
     from holdfast.types.explanations import Place
 
 # The number of hits above a document that are returned.

@@ -106,7 +106,7 @@ def ranking(
         return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
     best = top(scores, max(count, DEPTH))
     nearest = near.matrix.nearest(near.query, max(count, DEPTH), _mask_of(view, near.matrix.numbers, masks))
-    other = np.setdiff1d(nearest.docs, docs[best], assume_unique=True)
+    other = np.setdiff1d(nearest, docs[best], assume_unique=True)
     both, words = np.concatenate([docs[best], other]), np.concatenate([scores[best], np.zeros(len(other))])
     sample = near.matrix.sample(near.query)
     deviations = standing_out(near.matrix.scores(near.query, both), sample)
@@ -171,24 +171,21 @@ def _mask_of(
     return allowed
 
 
-def explain_hits(
-    view: SourceView[C], scores: rank.Scores, ranked: Sequence[Ranked], least: float
-) -> list[tuple[float, Why]]:
-    """Return the probability of each hit to answer, down to the least wanted, with the reasons.
+def explain_rows(
+    view: SourceView[C], least: float, scores: rank.Scores, rows: Sequence[tuple[Ranked, _Row]]
+) -> Iterable[tuple[_Row, float, Why]]:
+    """Return the rows of `best_rows`, each with its probability, down to `least`, and the reasons for it.
 
-    Args:
-        view: the source.
-        scores: those of the documents that words find.
-        ranked: all hits, best first: probabilities depend on the best one that passes all filters.
-        least: the least probability wanted, from 0 to 1.
-
+    Probabilities depend on the best one that passes all filters.
     """
+    ranked = [candidate for candidate, _ in rows]
     likely = probabilities(view, ranked, least)
-    return list(zip(likely, reasons(scores, ranked[: len(likely)]), strict=True))
+    whys = reasons(scores, ranked[: len(likely)])
+    return ((row, score, why) for (_, row), score, why in zip(rows, likely, whys, strict=False))
 
 
 def probabilities(view: SourceView[C], ranked: Sequence[Ranked], least: float) -> list[float]:
-    """Return the probability of each hit to answer, down to the least wanted; see `explain_hits`."""
+    """Return the probability of each hit to answer, down to the least wanted, from 0 to 1."""
     calibration = (WITH_MEANING if view.near else BY_WORDS)[view.source.name]
     likely: list[float] = calibration.probabilities(np.array([hit.score for hit in ranked])).tolist()
     return likely[: sum(probability >= least for probability in likely)]

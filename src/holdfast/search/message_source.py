@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from holdfast.search.meaning import DEPTH, probabilities, ranking, reasons
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
     Document,
+    Matched,
     SearchSource,
     SourceView,
     parse_stored,
@@ -34,7 +35,6 @@ from holdfast.types.references import read_reference
 
 if TYPE_CHECKING:
     from holdfast.search.fusion import Ranked
-    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -43,14 +43,6 @@ if TYPE_CHECKING:
 _GIVES_WAY = 0.5
 # The number of years in which a date without a year is searched.
 _MAX_YEARS = 50
-
-
-class MatchedMessages(NamedTuple):
-    """A view of the messages of a space, the query, and its terms there."""
-
-    view: SourceView[MessageColumns]
-    query: Query
-    terms: Sequence[QueryTerm]
 
 
 class RankedMessage(NamedTuple):
@@ -64,12 +56,12 @@ class RankedMessage(NamedTuple):
 class MessageRanking:
     """The best messages of some spaces for a query; only hits are read."""
 
-    def __init__(self, matches: Sequence[MatchedMessages], filters: Filters) -> None:
+    def __init__(self, query: Query, matches: Iterable[Matched], filters: Filters) -> None:
         self._filters = filters
-        self._views = [match.view for match in matches]
+        self._views = [view for view, _ in matches]
         # One more, because the question itself gives way.
         limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit + 1
-        corpora = [_corpus(match, filters) for match in matches]
+        corpora = [_corpus(query, match, filters) for match in matches]
         self._scores = rank.score(corpora, limit, filters.later)
         begin = end = first = 0
         shares = self._scores.shares
@@ -84,8 +76,8 @@ class MessageRanking:
             docs = self._scores.docs[begin:end] - first
             own = shares[begin:end]
             same = view.columns.same.take(docs)
-            if matches[place].query.same is not None:
-                own[same == matches[place].query.same] *= _GIVES_WAY
+            if query.same is not None:
+                own[same == query.same] *= _GIVES_WAY
             own *= rank.first_of_equals(same, own)
             # How likely the first is depends on the second.
             ranks = ranking(view, docs, own, passing, max(filters.limit, 2)).part()
@@ -165,9 +157,9 @@ def _copies(
     return told
 
 
-def _corpus(match: MatchedMessages, filters: Filters) -> rank.Corpus:
+def _corpus(query: Query, match: Matched, filters: Filters) -> rank.Corpus:
     """Return the corpus of a space for scoring."""
-    columns, query = match.view.columns, match.query
+    columns = match.view.columns
     # A single character of a name is part of many other words.
     whole = (word for word in query.words if word.weight >= 1)
     named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))

@@ -12,7 +12,7 @@ import numpy as np
 from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns, Viewer
 from holdfast.search.fusion import Ranked
-from holdfast.search.meaning import best_rows, explain_hits
+from holdfast.search.meaning import best_rows, explain_rows
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
     Document,
@@ -44,9 +44,8 @@ def find(
     view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
 ) -> list[Hit]:
     """Return the records that match a query, best first."""
-    scores, rows = best(view, query, terms, filters)
-    reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
-    return [_hit(record, *reason) for (_, record), reason in zip(rows, reasons, strict=False)]
+    rows = explain_rows(view, filters.min_score, *best(view, query, terms, filters))
+    return [_hit(*row) for row in rows]
 
 
 def best(
@@ -58,8 +57,7 @@ def best(
 
 
 def _visible(columns: RecordColumns, viewer: Viewer, as_of: AsOf) -> Mask:
-    """Return a mask of the alive versions that belong to an agent, or to none."""
-    return columns.visible(as_of.version, viewer, shared=True)
+    return columns.visible(as_of.version, viewer)
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
@@ -89,7 +87,7 @@ def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
 
 def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
     """Return the newest version of a record, even if retracted or in quarantine; no note of a run."""
-    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.viewer, shared=True)
+    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.viewer)
     record = records.by_versions(view.database, view.space, [version]).get(version)
     if record is None or record.run:
         return None
@@ -139,6 +137,6 @@ def _with_wordings(text: str, wordings: str | None) -> str:
     return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
 
 
-RECORDS = SearchSource("record", RecordColumns, _read_versions, _visible, find, _masks, _look_up)
+RECORDS = SearchSource("record", RecordColumns, _read_versions, _visible, find, _masks, _look_up, shared=True)
 # Records in quarantine, seldom searched: the database has their words only in their own rows.
 WAITING = replace(RECORDS, read=partial(_read_versions, waiting=True), stored=False)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Unavailable
 from holdfast.search import nearness, record_source
@@ -20,11 +20,11 @@ from holdfast.search.filters import Filters
 from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
 from holdfast.search.meaning import QueryVector
-from holdfast.search.message_source import MESSAGES, MatchedMessages, MessageRanking, RankedMessage
-from holdfast.search.postings import QueryTerm, match
+from holdfast.search.message_source import MESSAGES, MessageRanking, RankedMessage
+from holdfast.search.postings import match
 from holdfast.search.query import Query, has_words, parse
 from holdfast.search.record_source import RECORDS, WAITING
-from holdfast.search.source import SearchSource, SourceView
+from holdfast.search.source import Matched, SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
@@ -253,18 +253,11 @@ class Search:
                 self._total -= self._sizes.pop(oldest, 0)
 
 
-class Matched(NamedTuple):
-    """A source of a space as a query sees it, and the terms of the query in it."""
-
-    view: SourceView[Any]
-    terms: list[QueryTerm]
-
-
 def _slips(
     query: Query, views: Sequence[SourceView[Any]], indexes: Sequence[Index[Any]]
 ) -> dict[int, tuple[tuple[int, str], ...]]:
     """Return the nearest words of the texts for each word of a query that none of them has in any form."""
-    having = [sum(counts) for counts in zip(*(view.searched.postings.counts for view in views), strict=True)]
+    having = [sum(counts) for counts in zip(*(view.postings.counts for view in views), strict=True)]
     meant: dict[int, tuple[tuple[int, str], ...]] = {}
     first = len(query.words)
     for word, own in zip(query.words, having, strict=False):
@@ -279,14 +272,13 @@ def _slips(
     return meant
 
 
-def _messages(matched: Mapping[str, Sequence[Sequence[Matched]]], query: Query) -> dict[str, MatchedMessages]:
+def _messages(matched: Mapping[str, Iterable[Iterable[Matched]]]) -> dict[str, Matched]:
     """Return what a query matches among the messages of each space."""
     return {
-        space: MatchedMessages(view, query, terms)
+        space: match
         for space, groups in matched.items()
-        for group in groups
-        for view, terms in group
-        if view.source is MESSAGES and (terms or view.near)
+        for match in chain.from_iterable(groups)
+        if match.view.source is MESSAGES and (match.terms or match.view.near)
     }
 
 
@@ -338,8 +330,8 @@ class SearchReader:
         if setting is None:
             return False
         first = replace(filters, sources=frozenset(("message",)), limit=1)
-        messages = _messages(self._matched_everywhere(setting, first), setting)
-        ranking = MessageRanking(list(messages.values()), first)
+        messages = _messages(self._matched_everywhere(setting, first))
+        ranking = MessageRanking(setting, messages.values(), first)
         return ranking.most * setting.length > BY_CHANCE + setting.length / ONE_IN
 
     def _matched_everywhere(self, query: Query, filters: Filters) -> dict[str, list[list[Matched]]]:
@@ -350,8 +342,8 @@ class SearchReader:
     def _find(self, query: Query, filters: Filters) -> list[Hit]:
         matched = self._matched_everywhere(query, filters)
         spaces = tuple(matched)
-        messages = _messages(matched, query)
-        ranking = MessageRanking(list(messages.values()), filters)
+        messages = _messages(matched)
+        ranking = MessageRanking(query, messages.values(), filters)
         best = dict(zip(messages, ranking.best, strict=True))
 
         def find(space: str, wanted: Filters) -> Iterator[Hit | RankedMessage]:
@@ -394,7 +386,7 @@ class SearchReader:
                 words = (word._replace(related=meant.get(word.term, word.related)) for word in query.words)
                 query = replace(query, words=tuple(words))
                 views = [self._view(index, query.terms, as_of) for index in indexes]
-            terms = match(query, [view.searched for view in views])
+            terms = match(query, [view.postings for view in views])
             yield list(map(Matched, views, terms))
 
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
@@ -420,7 +412,7 @@ class SearchReader:
         """Return the records of a space that match a query, best first, and how each stands out."""
         (index,) = self._indexes[space]
         view = self._view(index, query.terms, filters.as_of_in(space))
-        (matched,) = match(query, [view.searched])
+        (matched,) = match(query, [view.postings])
         pairs = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
         if view.near is None:
             return [(record, 0.0) for _, record in pairs]

@@ -124,14 +124,6 @@ class Segment:
     def _arrays(self) -> list[NDArray[np.generic]]:
         return [getattr(self, name) for name, _, _ in _LAYOUT]
 
-    def __eq__(self, other: object) -> bool:
-        """Return whether both have the same content."""
-        return isinstance(other, Segment) and self.encode() == other.encode()
-
-    def __hash__(self) -> int:
-        """Return a hash of the range that it covers."""
-        return hash((self.first, self.last))
-
     def encode(self) -> bytes:
         """Return the segment as bytes."""
         header = json.dumps(
@@ -325,16 +317,17 @@ def merge(parts: Sequence[Segment]) -> Segment:
         np.concatenate([part.frequencies for part in parts]),
         **columns,
         letters=_letters(set().union(*(part.vocabulary.words for part in parts))),
-        chat=np.concatenate([_renumber(part.chat, part.chats, chats) for part in parts]),
-        actor=np.concatenate([_renumber(part.actor, part.actors, actors) for part in parts]),
+        chat=np.concatenate([renumber(part.chat, part.chats, chats) for part in parts]),
+        actor=np.concatenate([renumber(part.actor, part.actors, actors) for part in parts]),
         chats=tuple(chats),
         actors=tuple(actors),
     )
 
 
-def _renumber(
+def renumber(
     column: NDArray[np.uint32], names: Iterable[tuple[str, str]], numbers: dict[tuple[str, str], int]
 ) -> NDArray[np.uint32]:
+    """Return a column of numbers of names, with those that the names have, or get, in `numbers`."""
     table = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.uint32)
     return table[column]
 

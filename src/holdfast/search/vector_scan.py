@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,6 @@ _READ = 32
 _BLOCK = 256
 # The number of scores from which the nearness of all documents is estimated.
 _SAMPLE = 1_024
-
-
-class Nearest(NamedTuple):
-    """The nearest documents, best first, and their scores: the cosine of each with the query."""
-
-    docs: Numbers
-    scores: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +102,15 @@ class VectorMatrix:
         rows[: self._count] = np.rint(kept) if rows.dtype != kept.dtype else kept
         self._numbers, self._rows, self._signs = numbers, rows, signs
 
-    def nearest(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None = None) -> Nearest:
-        """Return the `count` documents nearest to a query; `allowed` is a mask by their numbers."""
+    def nearest(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None = None) -> Numbers:
+        """Return the `count` nearest documents, best first; `allowed` is a mask by their numbers."""
         kept = max(count, self._count * _READ // self.dimension, _FEW)
         places = self._candidates(query, kept, allowed)
         scores = self._scores(query, places)
         if len(scores) > 4 * count > 0:
             some = np.sort(np.argpartition(-scores, count)[:count])
             places, scores = places[some], scores[some]
-        best = np.argsort(-scores, kind="stable")[:count]
-        return Nearest(self.numbers[places[best]], scores[best])
+        return self.numbers[places[np.argsort(-scores, kind="stable")[:count]]]
 
     def _candidates(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None) -> Numbers:
         """Return the places of at least `count` rows with the most signs of the query, or of all rows."""
