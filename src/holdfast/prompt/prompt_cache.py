@@ -67,10 +67,6 @@ class PromptCache:
         with self._lock:
             _put(self._shown, (space, chat), names or None)
 
-    def shown(self, space: str, chat: str) -> tuple[str, ...]:
-        """Return what was recalled for the last prompt of a chat."""
-        return self._shown.get((space, chat), ())
-
     def see(self, space: str, chat: str, window: Window) -> None:
         """Keep what the last prompt of a chat had of it."""
         with self._lock:
