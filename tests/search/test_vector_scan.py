@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.search.vector_scan import VectorMatrix
+from holdfast.search.vectors import VectorMatrix
 from tables import each
 
 

@@ -24,7 +24,7 @@ from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
     from holdfast.events import Events
-    from holdfast.search.vector_cache import VectorCache
+    from holdfast.search.vectors import VectorCache
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
@@ -104,7 +104,7 @@ class Index(Generic[C]):
     def _vectors_of(self, model: str) -> VectorCache:
         if self.vectors is None:
             # Loaded only where there is an embedder.
-            from holdfast.search.vector_cache import VectorCache
+            from holdfast.search.vectors import VectorCache
 
             self.vectors = VectorCache(self._database, self._space, self.source.name, model)
         return self.vectors

@@ -22,7 +22,7 @@ from holdfast.text.analyze import analyze, tokens
 if TYPE_CHECKING:
     from holdfast.search.columns import Floats, Mask
     from holdfast.search.query import Query
-    from holdfast.search.vector_scan import Rows
+    from holdfast.search.vectors import Rows
 
 _NEVER = 2**63 - 1
 _Postings = tuple["array[int]", "array[float]"]

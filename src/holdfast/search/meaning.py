@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.search.source import C, SourceView
-    from holdfast.search.vector_scan import Rows
+    from holdfast.search.vectors import Rows
     from holdfast.types import Scope
 
 _Row = TypeVar("_Row")

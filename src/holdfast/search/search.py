@@ -404,7 +404,7 @@ class SearchReader:
             self.degraded = _OTHER_SIZE
             return view
         # Only for those who have an embedder.
-        from holdfast.search.vector_scan import Near
+        from holdfast.search.vectors import Near
 
         return replace(view, near=Near(kept.matrix, meaning.vector, meaning.weight))
 

@@ -126,18 +126,9 @@ class Segment:
 
     def encode(self) -> bytes:
         """Return the segment as bytes."""
-        header = json.dumps(
-            {
-                "first": self.first,
-                "count": self.count,
-                "terms": len(self.terms),
-                "postings": len(self.places),
-                "passages": len(self.words),
-                "letters": len(self.letters),
-                "chats": self.chats,
-                "actors": self.actors,
-            }
-        ).encode()
+        lengths = {length: len(getattr(self, name)) for name, _, length in _LAYOUT if length != "offsets"}
+        names = {"chats": self.chats, "actors": self.actors}
+        header = json.dumps({"first": self.first, **lengths, **names}).encode()
         head = _MAGIC + len(header).to_bytes(8, "little") + header
         padding = b" " * (-len(head) % 8)
         arrays = (array.astype(array.dtype.newbyteorder("<")).tobytes() for array in self._arrays())
@@ -172,7 +163,7 @@ def _decode(body: bytes) -> tuple[Segment, int]:
         raise BadSegment("it does not begin as a segment does")
     size = int.from_bytes(body[8:16], "little")
     header = json.loads(body[16 : 16 + size])
-    lengths = {key: int(header[key]) for key in ("count", "terms", "postings", "passages", "letters")}
+    lengths = {length: int(header[length]) for _, _, length in _LAYOUT if length != "offsets"}
     lengths["offsets"] = lengths["terms"] + 1
     position = 16 + size + -(16 + size) % 8
     arrays: dict[str, Any] = {}

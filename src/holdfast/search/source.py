@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.search.meta_masks import MetaMasks
     from holdfast.search.postings import Postings, QueryTerm
     from holdfast.search.query import Query
-    from holdfast.search.vector_scan import Near
+    from holdfast.search.vectors import Near
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
 

@@ -1,23 +1,41 @@
-"""An exact scan over the vectors of a space: the documents nearest to a query.
+"""The vectors of a source of a space in memory, kept up with their table, and an exact scan over them.
 
-A first pass compares signs, one bit for each number, and keeps a part of the rows; a second one compares
-these exactly. A few vectors are all compared exactly. Everything is computed on one thread: the sums are
-numpy's own, since a BLAS starts several for one query.
+The table has the vector of each document alone. Only in memory that of a message is averaged with those of
+its neighbours in the chat, so that nothing of an erased one stays: an erasure begins a new epoch of the
+index, and all vectors are loaded again.
+
+A first pass of a scan compares signs, one bit for each number, and keeps a part of the rows; a second one
+compares these exactly. A few vectors are all compared exactly. Everything is computed on one thread: the sums
+are numpy's own, since a BLAS starts several for one query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search.columns import Numbers
+from holdfast.search.columns import MessageColumns, Numbers
 from holdfast.search.fusion import standing_out
+from holdfast.store import vectors
+
+if TYPE_CHECKING:
+    from holdfast.search.columns import Columns
+    from holdfast.store.database import Database, Row
+    from holdfast.store.vectors import VectorSet
+    from holdfast.types import Source
 
 Rows: TypeAlias = NDArray[np.float32]
+# Documents whose vectors are added within a read; loading more takes too long.
+NEAR = 1_024
+# Documents that are read, or averaged, at once, for the sake of memory.
+_PAGE, _AVERAGED = 65_536, 8_192
+# The weights of the previous and the next message in a vector, and of those two places away.
+_SHARES = (0.5, 0.3, 0.25, 0.15)
 # The storage of a vector: integers of two bytes, of which the largest stands for 1.
 SCALE = 32_767
 STORED = np.dtype("<i2")
@@ -29,6 +47,101 @@ _READ = 32
 _BLOCK = 256
 # The number of scores from which the nearness of all documents is estimated.
 _SAMPLE = 1_024
+
+
+class VectorCache:
+    """The vectors that an embedder made of a source of a space."""
+
+    def __init__(self, database: Database, space: str, source: Source, model: str) -> None:
+        self._database, self._space, self._source, self._model = database, space, source, model
+        # The time at which their set was begun; 0 while there is none.
+        self.begun = 0
+        self._loaded = 0
+        self.matrix = VectorMatrix(1)
+
+    def is_near(self, stored: VectorSet, newest: int) -> bool:
+        """Return whether `refresh` only has to add a few vectors, with the number of the newest document."""
+        until = min(stored.done(self._source), newest)
+        return (self._is_of(stored) or not until) and 0 <= until - self._loaded < NEAR
+
+    def refresh(self, stored: VectorSet, columns: Columns) -> None:
+        """Load newly stored vectors, up to the last document of the columns."""
+        until = min(stored.done(self._source), columns.last)
+        if not self._is_of(stored) or not 0 <= until - self._loaded <= NEAR:
+            self.begun, self._loaded = stored.begun, 0
+            self.matrix = VectorMatrix(_dimension(stored))
+        if until <= self._loaded:
+            return
+        place = self._database, self._space, self._model, self._source
+        pages = pairwise((*range(self._loaded, until, _PAGE), until))
+        rows = (vectors.read(*place, after, last) for after, last in pages)
+        fresh = _Plain(self.matrix.dimension, chain.from_iterable(rows))
+        if not isinstance(columns, MessageColumns):
+            for part in _blocks(fresh.numbers):
+                self.matrix.put(part, fresh.rows(part))
+        elif len(fresh.numbers):
+            self._put_averages(fresh, columns)
+        self._loaded = until
+
+    def _is_of(self, stored: VectorSet) -> bool:
+        return (stored.begun, _dimension(stored)) == (self.begun, self.matrix.dimension)
+
+    def _put_averages(self, fresh: _Plain, columns: MessageColumns) -> None:
+        """Add the vectors of messages, and average those of their neighbours anew."""
+        touched, plain = fresh.numbers, fresh
+        if len(self.matrix):
+            touched = _with_neighbours(touched, columns)
+            needed = _with_neighbours(touched, columns)
+            rows = vectors.by_numbers(self._database, self._space, self._model, self._source, needed.tolist())
+            plain = _Plain(self.matrix.dimension, sorted(rows))
+            # Vectors stored after `fresh` was read are added by the next refresh.
+            touched = np.intersect1d(touched[touched <= fresh.numbers[-1]], plain.numbers)
+        for part in _blocks(touched):
+            self.matrix.put(part, _average(part, plain, columns))
+
+
+def _dimension(stored: VectorSet) -> int:
+    """Return the dimension of a set; 1 before its first vector, which determines it."""
+    return max(stored.dimension, 1)
+
+
+class _Plain:
+    """Stored vectors, by the numbers of their documents; those of another size are left out."""
+
+    def __init__(self, dimension: int, rows: Iterable[Row]) -> None:
+        size = dimension * STORED.itemsize
+        whole = [(number, body) for number, body in rows if len(body) == size]
+        self.numbers: Numbers = np.array([number for number, _ in whole], np.int64)
+        joined = b"".join(body for _, body in whole)
+        self._stored: NDArray[np.int16] = np.frombuffer(joined, STORED).reshape(-1, dimension)
+
+    def rows(self, docs: Numbers) -> Rows:
+        """Return the vectors of documents, zero for those without one."""
+        places = np.minimum(np.searchsorted(self.numbers, docs), len(self.numbers) - 1)
+        scaled: Rows = self._stored.take(places, axis=0).astype(np.float32)
+        scaled /= SCALE
+        scaled[self.numbers[places] != docs] = 0
+        return scaled
+
+
+def _average(docs: Numbers, plain: _Plain, columns: MessageColumns) -> Rows:
+    total = plain.rows(docs)
+    for neighbours, share in zip(columns.around(docs)[1:], _SHARES, strict=True):
+        total += np.float32(share) * plain.rows(neighbours)
+    lengths = np.sqrt(np.einsum("ij,ij->i", total, total))[:, None]
+    averaged: Rows = total / np.maximum(lengths, np.float32(1e-6))
+    return averaged
+
+
+def _with_neighbours(docs: Numbers, columns: MessageColumns) -> Numbers:
+    """Return documents and their neighbours up to two places away, rising."""
+    numbers = np.unique(np.concatenate(columns.around(docs))).astype(np.int64)
+    return numbers[numbers > 0]
+
+
+def _blocks(numbers: Numbers) -> Iterable[Numbers]:
+    ends = [*range(0, len(numbers), _AVERAGED), len(numbers)]
+    return (numbers[start:end] for start, end in pairwise(ends))
 
 
 @dataclass(frozen=True, slots=True)
