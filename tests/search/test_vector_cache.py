@@ -13,7 +13,7 @@ from embedders import Letters, letters
 from holdfast import Learning, Memory
 from holdfast.llm.embedding import Embed
 from holdfast.search import search
-from holdfast.search import vectors as in_memory
+from holdfast.search import vectors as scanned
 from holdfast.search.message_source import MESSAGES
 from holdfast.store import vectors
 from learning_scripts import Clock
@@ -85,9 +85,9 @@ def test_a_vector_is_averaged_with_its_neighbours_in_the_chat_alone() -> None:
 
 
 def test_many_are_loaded_in_pages_before_the_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_memory, "NEAR", 3)
-    monkeypatch.setattr(in_memory, "_PAGE", 4)
-    monkeypatch.setattr(in_memory, "_AVERAGED", 5)
+    monkeypatch.setattr(scanned, "NEAR", 3)
+    monkeypatch.setattr(scanned, "_PAGE", 4)
+    monkeypatch.setattr(scanned, "_AVERAGED", 5)
     with opened() as memory:
         for n in range(20):
             memory.chat("a").append(role="user", content=f"training {n * 'x'}")

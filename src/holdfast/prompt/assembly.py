@@ -31,7 +31,6 @@ from holdfast.types.references import noted, write_reference
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
-    from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.prompt.prompt_cache import PromptCache
     from holdfast.search.search import Search, SearchReader
     from holdfast.store.database import Database
@@ -158,7 +157,11 @@ class ChatReader:
         display = Display(self.database, self.scope)
         with self._one_read(query, options.limit) as read:
             stats = self._stats()
-            snapshot, frozen = self._freeze_knowledge()
+            # A chat that does not exist has no snapshot: it is shown what is known now.
+            taken = snapshots.read(self.database, self.scope, self.chat)
+            snapshot = taken or snapshots.now(self.database, self.scope, self._now())
+            make = partial(known_at, self.database, self.scope, self.kinds, snapshot)
+            frozen = self.cache.frozen((self.scope, snapshot), make) if taken else make()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
             text = f"{options.system}{always}"
             room = budget - (self.count_tokens(text) if text else 0)
@@ -268,16 +271,6 @@ class ChatReader:
                 search = self.search()
                 return search.one_read(self.scope, Filters(), search.meaning(self.scope, query))
         return self.database.one_read()
-
-    def _freeze_knowledge(self) -> tuple[Snapshot, KnowledgeBlock]:
-        """Write the knowledge block of the chat, as of its snapshot.
-
-        A chat that does not exist has no snapshot: it is shown what is known now.
-        """
-        taken = snapshots.read(self.database, self.scope, self.chat)
-        snapshot = taken or snapshots.now(self.database, self.scope, self._now())
-        make = partial(known_at, self.database, self.scope, self.kinds, snapshot)
-        return snapshot, self.cache.frozen((self.scope, snapshot), make) if taken else make()
 
     def _recall(
         self,

@@ -117,7 +117,7 @@ class Columns(ABC):
     @property
     def nbytes(self) -> int:
         """The memory that the columns take, in bytes."""
-        return sum(int(getattr(self, name).nbytes) for name in self.KINDS)
+        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     def extend(self, segment: Segment) -> None:
         """Add the documents of a segment, which must follow the last one.
@@ -241,11 +241,6 @@ class MessageColumns(Columns):
         # The documents whose previous one in the chat is not stored right before them.
         self._jumps: list[NDArray[np.int64]] = []
         self.passage_words = np.zeros(64, np.uint32)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the columns take, in bytes."""
-        return super().nbytes + self._block_words.nbytes + self.owner.nbytes + self.passage_words.nbytes
 
     @property
     def block_words(self) -> NDArray[np.int64]:

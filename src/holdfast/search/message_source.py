@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,7 +71,6 @@ class MessageRanking:
         for place, view in enumerate(self._views):
             last = first + view.columns.last + 1
             end = begin + int(self._scores.docs[begin:].searchsorted(last))
-            passing = partial(_masks, view, filters=filters)
             docs = self._scores.docs[begin:end] - first
             own = shares[begin:end]
             same = view.columns.same.take(docs)
@@ -80,7 +78,7 @@ class MessageRanking:
                 own[same == query.same] *= _GIVES_WAY
             own *= rank.first_of_equals(same, own)
             # How likely the first is depends on the second.
-            ranks = ranking(view, docs, own, passing, max(filters.limit, 2)).part()
+            ranks = ranking(view, docs, own, filters, max(filters.limit, 2)).part()
             likely = probabilities(view, ranks, filters.min_score)
             self.best.append(
                 [

@@ -48,11 +48,6 @@ class KeyColumn(NamedTuple):
         added = np.zeros(last - self.last, np.int32)
         return KeyColumn(self.key, np.concatenate([self.places, added]), self.values.copy())
 
-    def note(self, document: int, values: Values) -> None:
-        """Store the value of a document."""
-        if (value := values[self.key]) is not None:
-            self.places[document] = self.values.setdefault(value, len(self.values) + 1)
-
     def holds(self, condition: Condition, known: Mask) -> Mask:
         """Return a mask of the values for which a condition holds; `known` is its beginning."""
         if len(known) > len(self.values):
@@ -129,8 +124,9 @@ class KnownMetadata:
             rows = metadata.of_documents(self._database, self._space, self._source, after, last)
             for document, meta in rows:
                 values = Values(meta)
-                for column in longer:
-                    column.note(document, values)
+                for key, places, known_values in longer:
+                    if (value := values[key]) is not None:
+                        places[document] = known_values.setdefault(value, len(known_values) + 1)
             self.columns |= {column.key: column for column in longer}
         for test in tests:
             self.held[test.text] = self.columns[test.key].holds(test, self.held.get(test.text, _NONE_HELD))

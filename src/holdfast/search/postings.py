@@ -127,7 +127,11 @@ def match(query: Query, sources: Sequence[Postings]) -> list[list[QueryTerm]]:
     having = [sum(counts) for counts in zip(*(source.counts for source in sources), strict=True)]
     present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
     present.sort()
-    groups = _synonyms(query, having)
+    # The places of the synonyms of each word among the terms.
+    groups = [
+        [n for n in places if having[n]][: None if own else _NEAREST]
+        for places, own in zip(query.synonyms, having, strict=False)
+    ]
     # A look-up takes about as long for one term as for twenty.
     wanted = [*present, *chain.from_iterable(groups)]
     said = [dict(zip(wanted, source.of(wanted), strict=True)) for source in sources]
@@ -159,17 +163,6 @@ def match(query: Query, sources: Sequence[Postings]) -> list[list[QueryTerm]]:
         for into in by_source:
             into += [QueryTerm(word.written, NOTHING, word.weight, rarity) for word in missing[:MAX_TERMS]]
     return by_source
-
-
-def _synonyms(query: Query, having: Sequence[int]) -> list[list[int]]:
-    """Return the places of the synonyms of each word among the terms that are looked up."""
-    groups: list[list[int]] = []
-    first = len(query.words)
-    for word, own in zip(query.words, having, strict=False):
-        synonyms = [n for n in range(first, first + len(word.related)) if having[n]]
-        first += len(word.related)
-        groups.append(synonyms if own else synonyms[:_NEAREST])
-    return groups
 
 
 def _join_synonyms(synonyms: Sequence[TermPostings], documents: int) -> TermPostings:

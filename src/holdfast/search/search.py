@@ -14,6 +14,8 @@ from dataclasses import replace
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from holdfast.errors import Unavailable
 from holdfast.search import nearness, record_source
 from holdfast.search.filters import Filters
@@ -259,11 +261,9 @@ def _slips(
     """Return the nearest words of the texts for each word of a query that none of them has in any form."""
     having = [sum(counts) for counts in zip(*(view.postings.counts for view in views), strict=True)]
     meant: dict[int, tuple[tuple[int, str], ...]] = {}
-    first = len(query.words)
-    for word, own in zip(query.words, having, strict=False):
-        forms = having[first : first + len(word.related)]
-        first += len(word.related)
-        if not own and not any(forms) and may_be_slip(word.written) and len(meant) < MAX_SLIPS:
+    for word, own, forms in zip(query.words, having, query.synonyms, strict=False):
+        is_unknown = not own and not any(having[n] for n in forms)
+        if is_unknown and may_be_slip(word.written) and len(meant) < MAX_SLIPS:
             parts = [part for index in indexes for part in index.parts]
             near = {other: slips for part in parts for slips, other in part.vocabulary.near(word.written)}
             least = min(near.values(), default=0)
@@ -416,8 +416,8 @@ class SearchReader:
         pairs = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
         if view.near is None:
             return [(record, 0.0) for _, record in pairs]
-        deviations = view.near.standing([ranked.doc for ranked, _ in pairs])
-        return [(record, stands) for (_, record), stands in zip(pairs, deviations, strict=True)]
+        deviations = view.near.standing(np.array([ranked.doc for ranked, _ in pairs], np.int64))
+        return [(record, stands) for (_, record), stands in zip(pairs, deviations.tolist(), strict=True)]
 
     def release(self) -> None:
         """Release the indexes after the last recall, so that others need not wait for the end of the read."""

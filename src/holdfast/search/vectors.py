@@ -11,7 +11,7 @@ are numpy's own, since a BLAS starts several for one query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,7 +24,7 @@ from holdfast.search.fusion import standing_out
 from holdfast.store import vectors
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Columns
+    from holdfast.search.columns import Columns, Floats
     from holdfast.store.database import Database, Row
     from holdfast.store.vectors import VectorSet
     from holdfast.types import Source
@@ -152,11 +152,9 @@ class Near:
     query: Rows
     weight: float
 
-    def standing(self, docs: Sequence[int]) -> list[float]:
+    def standing(self, docs: Numbers) -> Floats:
         """Return the deviations by which the nearness of each document stands out; 0 without a vector."""
-        scores = self.matrix.scores(self.query, np.array(docs, np.int64))
-        stands: list[float] = standing_out(scores, self.matrix.sample(self.query)).tolist()
-        return stands
+        return standing_out(self.matrix.scores(self.query, docs), self.matrix.sample(self.query))
 
 
 class VectorMatrix:
