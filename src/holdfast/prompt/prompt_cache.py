@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.store.prompt_receipts import LastPrompt
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.store.snapshots import Snapshot
     from holdfast.types import Receipt, Scope, Window

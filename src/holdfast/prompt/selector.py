@@ -9,13 +9,12 @@ from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.messages.anthropic import INSTRUCTIONS
-from holdfast.prompt.oversize import SAID, SHARE, Oversize
+from holdfast.prompt.oversize import SAID, SHARE, Oversize, Shorten
 from holdfast.prompt.window import SUMMARISED, LastN, Lossless, Policy, SummaryBuffer, share_of, within
 from holdfast.prompt.window_selection import ChatLog, Reach, choose
 from holdfast.types import MAX_COUNT, Message, Omission, Shortened, Summary, Window
 
 if TYPE_CHECKING:
-    from holdfast.prompt.oversize import Shorten
     from holdfast.types import ChatStats
 
 IN_TURN = "between the request of a turn that is longer than the budget reaches, and its end"

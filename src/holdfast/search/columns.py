@@ -5,18 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.segment import renumber
+from holdfast.search.segment import Segment, renumber
 from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
-
-if TYPE_CHECKING:
-    from holdfast.search.segment import Segment
 
 # Microseconds without a message in a chat after which a new block begins.
 PAUSE = 6 * 3600 * 1_000_000

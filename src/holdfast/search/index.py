@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic
 
 from holdfast.errors import Denied, HoldfastError, Unavailable
-from holdfast.events import Event, Indexing
+from holdfast.events import Event, Events, Indexing
 from holdfast.search import segment as segments
 from holdfast.search.columns import Viewer
 from holdfast.search.meta_masks import MetaMasks
@@ -23,7 +23,6 @@ from holdfast.store import segments as stored
 from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
-    from holdfast.events import Events
     from holdfast.search.vectors import VectorCache
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf

@@ -14,20 +14,18 @@ from holdfast.safety.guard import mask
 from holdfast.search import rank
 from holdfast.search.bm25 import top
 from holdfast.search.calibration import BY_WORDS, WITH_MEANING
-from holdfast.search.fusion import WEIGHT, RankedDocuments, fuse
-from holdfast.types import Why
+from holdfast.search.fusion import WEIGHT, Ranked, RankedDocuments, fuse
+from holdfast.types import Scope, Why
 
 if TYPE_CHECKING:
     from holdfast.llm.embedding import Embedded, Embedder
     from holdfast.llm.meter import Meter
     from holdfast.search.columns import Floats, Mask, Numbers, RecordColumns
     from holdfast.search.filters import Filters
-    from holdfast.search.fusion import Ranked
     from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.search.source import C, SourceView
     from holdfast.search.vectors import Rows
-    from holdfast.types import Scope
 
 _Row = TypeVar("_Row")
 # The purpose under which embedding a query is metered.

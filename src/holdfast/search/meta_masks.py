@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from holdfast.store import metadata
-from holdfast.store.metadata import MetadataState
-from holdfast.types.where import Condition, Values, conditions
+from holdfast.store.metadata import Labelled, MetadataState
+from holdfast.types.where import Comparable, Condition, Values, Where, conditions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from holdfast.search.columns import Columns, Mask
     from holdfast.store.database import Database
-    from holdfast.store.metadata import Labelled
-    from holdfast.types.where import Comparable, Where
 
 # The number of keys whose values are kept, and of filters whose masks are kept, for each source of a space.
 _KEPT = 32

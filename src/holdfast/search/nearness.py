@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.types import Hit, Why
+from holdfast.types import Hit, Scope, Why
 from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
     from holdfast.search.message_source import RankedMessage
-    from holdfast.types import Scope
 
 # The share of a score that nearness may add: it decides between hits of about equal scores, and a clearly
 # better one of a distant space still comes first. The first space gets all of it, the next ones a half, a

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, RecordColumns, Viewer
+from holdfast.search.columns import Mask, Numbers, RecordColumns, Viewer
 from holdfast.search.fusion import Ranked
 from holdfast.search.meaning import best_rows, explain_rows
 from holdfast.search.segment import IndexedDocument
@@ -29,7 +29,6 @@ from holdfast.text import analyze
 from holdfast.types import Hit, Record, Why
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Numbers
     from holdfast.search.filters import Filters
     from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query

@@ -21,7 +21,7 @@ from holdfast.search import nearness, record_source
 from holdfast.search.filters import Filters
 from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
-from holdfast.search.meaning import QueryVector
+from holdfast.search.meaning import QueryEmbedder, QueryVector
 from holdfast.search.message_source import MESSAGES, MessageRanking, RankedMessage
 from holdfast.search.postings import match
 from holdfast.search.query import Query, has_words, parse
@@ -37,7 +37,6 @@ from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.events import Events
-    from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.meta_masks import KnownMetadata, MetaMasks
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf

@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search.columns import Mask, RecordColumns, Viewer
+from holdfast.search.columns import Mask, Numbers, RecordColumns, Viewer
 from holdfast.search.meaning import best_rows, explain_rows
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import Document, SearchSource, SourceView, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW
-from holdfast.types import Hit, Why
+from holdfast.store.records import NOW, AsOf
+from holdfast.types import Hit, Summary, Why
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Numbers
     from holdfast.search.filters import Filters
     from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
-    from holdfast.store.records import AsOf
-    from holdfast.types import Summary
 
 # Summaries read at once: each is a page of text.
 _PAGE = 8

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search.columns import MessageColumns, Numbers
+from holdfast.search.columns import Columns, Floats, MessageColumns, Numbers
 from holdfast.search.fusion import standing_out
 from holdfast.store import vectors
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Columns, Floats
     from holdfast.store.database import Database, Row
     from holdfast.store.vectors import VectorSet
     from holdfast.types import Source

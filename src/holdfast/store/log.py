@@ -25,7 +25,6 @@ from holdfast.store.message_rows import (
 )
 from holdfast.store.sessions import join, write_label
 from holdfast.text.late_pattern import late_pattern
-from holdfast.text.titles import title_from
 from holdfast.types import MAX_COUNT, Message, ToolCall
 from holdfast.types.references import write_reference
 
@@ -265,12 +264,15 @@ def call_key(call: str) -> str:
 
 def _title(rows: Sequence[dict[str, Any]]) -> str:
     """Return the first request of the user as a title; "" for none."""
-    return title_from([row["content"] for row in rows if row["role"] == "user"], mask)
+    return title_of(*said) if (said := [row["content"] for row in rows if row["role"] == "user"]) else ""
 
 
-def title_of(text: str) -> str:
-    """Return a text as a title, credentials masked: titles are shown everywhere."""
-    return title_from([text], mask)
+def title_of(*texts: str) -> str:
+    """Return the title of a chat with some texts, credentials masked: titles are shown everywhere."""
+    # Loads the text analysis, which an append of a later message does not need.
+    from holdfast.text.titles import title_from
+
+    return title_from(texts, mask)
 
 
 def read(
