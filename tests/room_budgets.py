@@ -8,15 +8,15 @@ NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
     "errors types settings kinds events contract": 1_964,
-    "text": 2_476,
+    "text": 2_472,
     "safety": 1_824,
     "messages": 860,
     "store": 5_393,
     "llm": 1_233,
-    "search": 3_463,
+    "search": 3_453,
     "dedup": 1_353,
     "records": 1_749,
-    "prompt": 1_693,
+    "prompt": 1_691,
     "compaction": 1_866,
     "learning": 3_843,
     "tools": 2_591,

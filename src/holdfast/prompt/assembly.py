@@ -129,7 +129,7 @@ class ChatReader:
             check_count(budget, "budget")
         policy = with_tail(self.policy_for(policy, budget), tail)
         with self.database.one_read():
-            stats = self._stats()
+            stats = sessions.stats(self.database, self.scope.space, self.chat)
             newest_first = self._newest_first(expected_messages(policy, stats))
             shorten = Placeholders(self.chat, self.count_tokens)
             select = selector(policy, newest_first, stats, self._frontier(policy, stats), shorten)
@@ -156,7 +156,7 @@ class ChatReader:
             snapshots.freeze(self.database, self.scope, self.chat, self._now())
         display = Display(self.database, self.scope)
         with self._one_read(query, options.limit) as read:
-            stats = self._stats()
+            stats = sessions.stats(self.database, self.scope.space, self.chat)
             # A chat that does not exist has no snapshot: it is shown what is known now.
             taken = snapshots.read(self.database, self.scope, self.chat)
             snapshot = taken or snapshots.now(self.database, self.scope, self._now())
@@ -310,9 +310,6 @@ class ChatReader:
         left = [hit for hit in hits if hit.kind not in shown_whole and hit.id not in shown_already]
         left = [in_zone(hit, now.tzinfo) for hit in left[:limit]]
         return display.mask(left) if is_masked(options.secrets) else left
-
-    def _stats(self) -> ChatStats:
-        return sessions.stats(self.database, self.scope.space, self.chat)
 
     def _now(self) -> int:
         return to_micros(self.clock())

@@ -180,8 +180,7 @@ class RecordColumns(Columns):
         alive &= self.words[:size] > 0
         alive[min(version, self.last) + 1 :] = False
         if viewer.agent and self.chats:
-            allowed = [viewer.sees(*chat) for chat in self.chats]
-            alive &= np.array(allowed, bool).take(self.chat[:size])
+            alive &= passing([viewer.sees(*chat) for chat in self.chats], self.chat[:size])
         return alive
 
     def newest(self, identity: str, version: int, viewer: Viewer) -> int:
@@ -318,6 +317,11 @@ class MessageColumns(Columns):
         self.blocks += int(fresh.sum())
         self._block_words = _grow(self._block_words, self.blocks)
         np.add.at(self._block_words, self.block[order], self.words[order].astype(np.int64))
+
+
+def passing(allowed: Sequence[bool], numbers: Numbers) -> Mask:
+    """Return a mask of documents by the numbers of their chats or actors, some of which are allowed."""
+    return np.array(allowed, bool).take(numbers)
 
 
 def _grow(array: NDArray[_Scalar], size: int) -> NDArray[_Scalar]:

@@ -20,11 +20,10 @@ from holdfast.types import Scope, Why
 if TYPE_CHECKING:
     from holdfast.llm.embedding import Embedded, Embedder
     from holdfast.llm.meter import Meter
-    from holdfast.search.columns import Floats, Mask, Numbers, RecordColumns
+    from holdfast.search.columns import Floats, Mask, Numbers
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
-    from holdfast.search.source import C, SourceView
+    from holdfast.search.source import C, Matched, SourceView
     from holdfast.search.vectors import Rows
 
 _Row = TypeVar("_Row")
@@ -110,9 +109,8 @@ def ranking(
 
 
 def best_rows(
-    view: SourceView[RecordColumns],
+    match: Matched,
     query: Query,
-    terms: Sequence[QueryTerm],
     filters: Filters,
     page: int,
     read: Callable[[list[int]], dict[int, _Row]],
@@ -122,6 +120,7 @@ def best_rows(
 
     `read` reads the rows, a `page` at a time, and `checks` yields the results of filters that need a row.
     """
+    view, terms = match
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
     shares = scores.shares
     for _, passing in view.source.masks(view, scores.docs, filters):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, MessageColumns, Numbers, Viewer
+from holdfast.search.columns import Mask, MessageColumns, Numbers, Viewer, passing
 from holdfast.search.filters import Filters
 from holdfast.search.meaning import DEPTH, probabilities, ranking, reasons
 from holdfast.search.segment import IndexedDocument
@@ -229,18 +229,15 @@ def _masks(
     columns = view.columns
     allowed = [view.viewer.sees(*chat) for chat in columns.chats] if view.viewer.agent else []
     if not all(allowed):
-        yield "agent", np.array(allowed, bool).take(columns.chat[docs])
+        yield "agent", passing(allowed, columns.chat[docs])
     if filters.chat is not None:
-        allowed = [chat == filters.chat for chat, _ in columns.chats]
-        yield "chat", np.array(allowed, bool).take(columns.chat[docs])
+        yield "chat", passing([chat == filters.chat for chat, _ in columns.chats], columns.chat[docs])
     if filters.outside is not None:
-        allowed = [filters.is_outside(chat) for chat, _ in columns.chats]
-        yield "outside", np.array(allowed, bool).take(columns.chat[docs])
+        yield "outside", passing([filters.is_outside(chat) for chat, _ in columns.chats], columns.chat[docs])
     if filters.echo:
         yield "echo", columns.same[docs] != filters.echo
     if filters.roles is not None:
-        allowed = [role in filters.roles for role, _ in columns.actors]
-        yield "roles", np.array(allowed, bool).take(columns.actor[docs])
+        yield "roles", passing([role in filters.roles for role, _ in columns.actors], columns.actor[docs])
     yield from time_masks(columns.at[docs], filters)
     yield from where_masks(view, docs, filters)
     if view.visible is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from holdfast.search.columns import Columns, Mask, passing
 from holdfast.store import metadata
 from holdfast.store.metadata import Labelled, MetadataState
 from holdfast.types.where import Comparable, Condition, Values, Where, conditions
@@ -17,7 +18,6 @@ from holdfast.types.where import Comparable, Condition, Values, Where, condition
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from holdfast.search.columns import Columns, Mask
     from holdfast.store.database import Database
 
 # The number of keys whose values are kept, and of filters whose masks are kept, for each source of a space.
@@ -180,8 +180,7 @@ class MetaMasks:
         if text in known.of_chats and known.of_chats[text].having:
             chat = columns.chat[: last + 1]
             holding, having = (
-                np.array([name in some for name, _ in columns.chats], bool).take(chat)
-                for some in known.of_chats[text]
+                passing([name in some for name, _ in columns.chats], chat) for some in known.of_chats[text]
             )
             mask |= lacking & holding
             lacking &= ~having

@@ -115,7 +115,7 @@ class Postings:
         return self._columns.by_document(positions, counted, sizes)
 
 
-def match(query: Query, sources: Sequence[Postings]) -> list[list[QueryTerm]]:
+def match_terms(query: Query, sources: Sequence[Postings]) -> list[list[QueryTerm]]:
     """Return the terms of a query in each source; none where no source has any.
 
     A word that no source has is a term as well: it tells how much of the query is not found. A word that

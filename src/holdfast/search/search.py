@@ -1,7 +1,7 @@
 """Search: a query goes in, hits with their reasons come out.
 
-The path of a query: `filters.check`, `query.parse`, `Index.view` of each source, `postings.match`, then
-`find` of the source, which scores (`rank`), filters and reads the best.
+The path of a query: `filters.check`, `query.parse`, `Index.view` of each source, `postings.match_terms`,
+then `find` of the source, which scores (`rank`), filters and reads the best.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
 from holdfast.search.meaning import QueryEmbedder, QueryVector
 from holdfast.search.message_source import MESSAGES, MessageRanking, RankedMessage
-from holdfast.search.postings import match
+from holdfast.search.postings import match_terms
 from holdfast.search.query import Query, has_words, parse
 from holdfast.search.record_source import RECORDS, WAITING
 from holdfast.search.source import Matched, SearchSource, SourceView
@@ -348,9 +348,9 @@ class SearchReader:
         def find(space: str, wanted: Filters) -> Iterator[Hit | RankedMessage]:
             yield from (message for message in best.get(space, ()) if message.score >= wanted.min_score)
             for group in matched[space]:
-                for view, terms in group:
-                    if view.source.find is not None and (terms or view.near):
-                        yield from view.source.find(view, query, terms, wanted)
+                for match in group:
+                    if match.view.source.find is not None and (match.terms or match.view.near):
+                        yield from match.view.source.find(match, query, wanted)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)])
@@ -385,7 +385,7 @@ class SearchReader:
                 words = (word._replace(related=meant.get(word.term, word.related)) for word in query.words)
                 query = replace(query, words=tuple(words))
                 views = [self._view(index, query.terms, as_of) for index in indexes]
-            terms = match(query, [view.postings for view in views])
+            terms = match_terms(query, [view.postings for view in views])
             yield list(map(Matched, views, terms))
 
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
@@ -411,8 +411,8 @@ class SearchReader:
         """Return the records of a space that match a query, best first, and how each stands out."""
         (index,) = self._indexes[space]
         view = self._view(index, query.terms, filters.as_of_in(space))
-        (matched,) = match(query, [view.postings])
-        pairs = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
+        (terms,) = match_terms(query, [view.postings])
+        pairs = record_source.best(Matched(view, terms), query, filters)[1] if terms or view.near else []
         if view.near is None:
             return [(record, 0.0) for _, record in pairs]
         deviations = view.near.standing(np.array([ranked.doc for ranked, _ in pairs], np.int64))

@@ -55,7 +55,7 @@ class SearchSource(Generic[C]):
     columns: Callable[[], C]
     read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
     visible: Callable[[C, Viewer, AsOf], Mask | None]
-    find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]] | None
+    find: Callable[[Matched, Query, Filters], list[Hit]] | None
     masks: Callable[[SourceView[C], Numbers, Filters], Iterable[tuple[str, Mask]]]
     look_up: Callable[[SourceView[C], str, Filters], Document | None]
     joined: Callable[[Database, str, str], frozenset[str]] = lambda *_: frozenset()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 from holdfast.search.columns import Mask, Numbers, RecordColumns, Viewer
 from holdfast.search.meaning import best_rows, explain_rows
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Document, SearchSource, SourceView, time_masks
+from holdfast.search.source import Document, Matched, SearchSource, SourceView, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW, AsOf
@@ -19,7 +19,6 @@ from holdfast.types import Hit, Summary, Why
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
 
@@ -27,13 +26,11 @@ if TYPE_CHECKING:
 _PAGE = 8
 
 
-def find(
-    view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
-) -> list[Hit]:
+def find(match: Matched, query: Query, filters: Filters) -> list[Hit]:
     """Return the summaries that match a query, best first."""
-    read = partial(summaries.by_numbers, view.database, view.space)
-    best = best_rows(view, query, terms, filters, _PAGE, read, partial(_checks, filters))
-    return [summary_hit(*row) for row in explain_rows(view, filters.min_score, *best)]
+    read = partial(summaries.by_numbers, match.view.database, match.view.space)
+    best = best_rows(match, query, filters, _PAGE, read, partial(_checks, filters))
+    return [summary_hit(*row) for row in explain_rows(match.view, filters.min_score, *best)]
 
 
 def summary_hit(summary: Summary, score: float, why: Why) -> Hit:
