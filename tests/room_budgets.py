@@ -8,12 +8,12 @@ NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
     "errors types settings kinds events contract": 1_964,
-    "text": 2_472,
+    "text": 2_471,
     "safety": 1_824,
     "messages": 860,
     "store": 5_393,
     "llm": 1_233,
-    "search": 3_453,
+    "search": 3_452,
     "dedup": 1_353,
     "records": 1_749,
     "prompt": 1_691,

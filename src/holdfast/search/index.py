@@ -51,6 +51,7 @@ class Index(Generic[C]):
         self._events = events
         self._space = space
         self.source = source
+        self._place = database, space, source.name
         # Summaries have no metadata.
         self.meta = None if source.name == "summary" else MetaMasks(database, space, source.name)
         self._reset(0)
@@ -105,7 +106,7 @@ class Index(Generic[C]):
             # Loaded only where there is an embedder.
             from holdfast.search.vectors import VectorCache
 
-            self.vectors = VectorCache(self._database, self._space, self.source.name, model)
+            self.vectors = VectorCache(*self._place, model)
         return self.vectors
 
     def is_near(self, state: stored.IndexState, vectors: VectorSet | None) -> bool:
@@ -141,7 +142,7 @@ class Index(Generic[C]):
         before, total = self.covered, 0
         if newest - before > _BATCH:
             # Erased documents leave gaps in the numbers.
-            total = stored.count_after(self._database, self._space, self.source.name, before)
+            total = stored.count_after(*self._place, before)
             self._tell(0.0, total)
         while self.covered < newest:
             after, until = self.covered, min(newest, self.covered + _BATCH)
@@ -236,9 +237,7 @@ class Index(Generic[C]):
         body = frozen.encode()
         row = stored.StoredSegment(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
         try:
-            done = stored.replace(
-                self._database, self._space, self.source.name, self._stored, self._epoch, row
-            )
+            done = stored.replace(*self._place, self._stored, self._epoch, row)
         except (Denied, Unavailable) as error:
             import logging
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
+from itertools import chain
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.text.analyze import fold
@@ -28,8 +29,8 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
     """
     lower = text.lower() if text.isascii() else fold(text)
     # Most queries name no day: only patterns whose key is there are looked for.
-    named = dict.fromkeys(found for key, some in _patterns().items() if key in lower for found in some)
-    days = dict.fromkeys(span for pattern, kind in named for span in _found(pattern, kind, lower, now))
+    named = dict.fromkeys(chain.from_iterable(some for key, some in _patterns().items() if key in lower))
+    days = dict.fromkeys(span for pattern, kind in named for span in _spans_of(pattern, kind, lower, now))
     return list(days)
 
 
@@ -103,7 +104,7 @@ def _patterns() -> dict[str, list[tuple[re.Pattern[str], str]]]:
     return patterns
 
 
-def _found(pattern: re.Pattern[str], kind: str, text: str, now: datetime) -> Iterator[tuple[int, int]]:
+def _spans_of(pattern: re.Pattern[str], kind: str, text: str, now: datetime) -> Iterator[tuple[int, int]]:
     today = now.date()
     for match in pattern.finditer(text):
         given = match[1] if pattern.groups else ""
