@@ -13,7 +13,7 @@ BUDGETS = {
     "messages": 860,
     "store": 5_393,
     "llm": 1_233,
-    "search": 3_452,
+    "search": 3_455,
     "dedup": 1_353,
     "records": 1_749,
     "prompt": 1_691,

@@ -151,7 +151,7 @@ class Index(Generic[C]):
                 self._tell((self.covered - before) / (newest - before), total)
 
     def _tell(self, share: float, total: int) -> None:
-        """Tell which share of the documents that were not covered is so by now."""
+        """Report the share of the uncovered documents that is done, as an event."""
         # Another process may have stored or erased some meanwhile.
         told = Indexing(self.source.name, int(total * min(1.0, max(0.0, share))), total)
         self._events.tell(Event("indexing", scope_of(self._space), indexing=told))

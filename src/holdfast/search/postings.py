@@ -127,11 +127,7 @@ def match_terms(query: Query, sources: Sequence[Postings]) -> list[list[QueryTer
     having = [sum(counts) for counts in zip(*(source.counts for source in sources), strict=True)]
     present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
     present.sort()
-    # The places of the synonyms of each word among the terms.
-    groups = [
-        [n for n in places if having[n]][: None if own else _NEAREST]
-        for places, own in zip(query.synonyms, having, strict=False)
-    ]
+    groups = _synonyms(query, having)
     # A look-up takes about as long for one term as for twenty.
     wanted = [*present, *chain.from_iterable(groups)]
     said = [dict(zip(wanted, source.of(wanted), strict=True)) for source in sources]
@@ -163,6 +159,14 @@ def match_terms(query: Query, sources: Sequence[Postings]) -> list[list[QueryTer
         for into in by_source:
             into += [QueryTerm(word.written, NOTHING, word.weight, rarity) for word in missing[:MAX_TERMS]]
     return by_source
+
+
+def _synonyms(query: Query, having: Sequence[int]) -> list[list[int]]:
+    """Return the places of the synonyms of each word among the terms that are looked up."""
+    return [
+        [n for n in places if having[n]][: None if own else _NEAREST]
+        for places, own in zip(query.synonyms, having, strict=False)
+    ]
 
 
 def _join_synonyms(synonyms: Sequence[TermPostings], documents: int) -> TermPostings:

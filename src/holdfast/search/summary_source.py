@@ -15,12 +15,13 @@ from holdfast.search.source import Document, Matched, SearchSource, SourceView, 
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW, AsOf
-from holdfast.types import Hit, Summary, Why
+from holdfast.types import Hit, Why
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
     from holdfast.search.query import Query
     from holdfast.store.database import Database
+    from holdfast.types import Summary
 
 # Summaries read at once: each is a page of text.
 _PAGE = 8
