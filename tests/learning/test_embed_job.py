@@ -14,7 +14,7 @@ import pytest
 from embedders import letters, meaning
 from holdfast import Learning, Limit, Memory, Message, WorkResult
 from holdfast.llm.embedding import LONGEST, Embed
-from holdfast.search.vector_scan import SCALE, STORED
+from holdfast.search.vectors import SCALE, STORED
 from holdfast.store import vectors
 from holdfast.store.salvage import salvage
 from holdfast.types import SOURCES, Source

@@ -70,7 +70,7 @@ def test_a_document_without_words_is_a_document() -> None:
 
 def test_a_segment_without_any_word_can_be_stored() -> None:
     segment = build([doc(1, "?!")])
-    assert Segment.decode(segment.encode()) == segment
+    assert Segment.decode(segment.encode()).encode() == segment.encode()
 
 
 def test_the_passages_of_a_document_have_places_of_their_own() -> None:
@@ -93,7 +93,7 @@ def test_the_terms_of_output_are_apart_from_those_that_are_said() -> None:
 @given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 2**40))
 def test_merging_parts_equals_building_the_whole(said: list[Said], cuts: list[int], first: int) -> None:
     docs = documents(said, first)
-    assert merge(parts(docs, cuts)) == build(docs)
+    assert merge(parts(docs, cuts)).encode() == build(docs).encode()
 
 
 @settings(max_examples=cases(10, 90))
@@ -105,15 +105,14 @@ def test_merging_in_steps_equals_merging_at_once(said: list[Said], cuts: list[in
         left = merge([left, piece])
     for piece in reversed(pieces[:-1]):
         right = merge([piece, right])
-    assert left == merge(pieces)
-    assert right == left
+    assert left.encode() == right.encode() == merge(pieces).encode()
 
 
 @settings(max_examples=cases(10, 90))
 @given(conversations(60), st.integers(1, 2**40))
 def test_a_stored_segment_reads_back_the_same(said: list[Said], first: int) -> None:
     segment = build(documents(said, first))
-    assert Segment.decode(segment.encode()) == segment
+    assert Segment.decode(segment.encode()).encode() == segment.encode()
 
 
 def test_equal_segments_are_stored_as_equal_bytes() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from embedders import Letters, letters
 from holdfast import Learning, Memory
 from holdfast.llm.embedding import Embed
-from holdfast.search import search, vector_cache
+from holdfast.search import search
+from holdfast.search import vectors as scanned
 from holdfast.search.message_source import MESSAGES
 from holdfast.store import vectors
 from learning_scripts import Clock
@@ -84,9 +85,9 @@ def test_a_vector_is_averaged_with_its_neighbours_in_the_chat_alone() -> None:
 
 
 def test_many_are_loaded_in_pages_before_the_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_cache, "NEAR", 3)
-    monkeypatch.setattr(vector_cache, "_PAGE", 4)
-    monkeypatch.setattr(vector_cache, "_BLOCK", 5)
+    monkeypatch.setattr(scanned, "NEAR", 3)
+    monkeypatch.setattr(scanned, "_PAGE", 4)
+    monkeypatch.setattr(scanned, "_AVERAGED", 5)
     with opened() as memory:
         for n in range(20):
             memory.chat("a").append(role="user", content=f"training {n * 'x'}")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.search.vector_scan import VectorMatrix
+from holdfast.search.vectors import VectorMatrix
 from tables import each
 
 
@@ -44,8 +44,7 @@ def test_of_few_the_nearest_are_exact(count: int, dimension: int, seed: int, wan
     query = conversational(1, dimension, seed + 1)[0]
     found = filled(rows).nearest(query, wanted)
     expected = np.sort(rows @ query)[::-1][:wanted]
-    np.testing.assert_allclose(found.scores, expected, atol=1e-4)
-    np.testing.assert_allclose(rows[found.docs - 1] @ query, found.scores, atol=1e-4)
+    np.testing.assert_allclose(rows[found - 1] @ query, expected, atol=1e-4)
 
 
 @given(seed=st.integers(0, 1000), parts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
@@ -61,7 +60,7 @@ def test_it_does_not_matter_how_they_came(seed: int, parts: list[int]) -> None:
     whole.put(numbers, rows)
     query = rows[0]
     assert matrix.numbers.tolist() == numbers.tolist()
-    np.testing.assert_array_equal(matrix.nearest(query, 5).docs, whole.nearest(query, 5).docs)
+    np.testing.assert_array_equal(matrix.nearest(query, 5), whole.nearest(query, 5))
     np.testing.assert_array_equal(matrix.scores(query, numbers), whole.scores(query, numbers))
 
 
@@ -79,7 +78,7 @@ def test_scores_of_some_documents_come_in_their_order() -> None:
 def test_an_empty_matrix_has_nothing_near() -> None:
     matrix = VectorMatrix(3)
     query = np.ones(3, np.float32)
-    assert len(matrix.nearest(query, 5).docs) == 0
+    assert len(matrix.nearest(query, 5)) == 0
     assert np.isnan(matrix.scores(query, np.array([1, 2]))).all()
     assert len(matrix.sample(query)) == 0
 
@@ -92,12 +91,12 @@ def test_only_what_is_allowed_is_found(count: int) -> None:
     allowed[0] = False
     query = conversational(1, 64, 1)[0]
     found = filled(rows).nearest(query, 20, allowed)
-    assert allowed[found.docs].all()
+    assert allowed[found].all()
     scores = rows @ query
     scores[~allowed[1:]] = -1
-    assert len(set(found.docs) & set(np.argsort(-scores)[:20] + 1)) >= 19
+    assert len(set(found) & set(np.argsort(-scores)[:20] + 1)) >= 19
     none = filled(rows).nearest(query, 20, np.zeros(count + 1, bool))
-    assert len(none.docs) == 0
+    assert len(none) == 0
 
 
 @pytest.mark.slow
@@ -110,5 +109,5 @@ def test_of_many_hardly_one_in_a_thousand_is_missed(count: int, dimension: int) 
     queries = rows[:: count // 100][:100] + 0.02 * noise
     for query in unit(queries.astype(np.float64)):
         exact = set((np.argpartition(-(rows @ query), 10)[:10] + 1).tolist())
-        found += len(exact & set(matrix.nearest(query, 10).docs.tolist()))
+        found += len(exact & set(matrix.nearest(query, 10).tolist()))
     assert found >= 995

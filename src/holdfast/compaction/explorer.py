@@ -181,7 +181,7 @@ class SummaryExplorer:
         with database.one_read():
             hits: list[Hit] = []
             if scope != "messages":
-                hits += matches(summary_hit(1.0, why, summary) for summary in self.tree())
+                hits += matches(summary_hit(summary, 1.0, why) for summary in self.tree())
             if scope != "summaries":
                 forward = log.forward(database, space, chat, 0, MAX_COUNT)
                 messages = forward if oldest else log.backward(database, space, chat, verdicts=True)
@@ -208,7 +208,7 @@ class SummaryExplorer:
         )
         place = self.database, self.scope.space, self.chat
         with self.database.one_read():
-            return review(summaries.frontier(*place), log.backward(*place), extent, count_tokens).text
+            return review(summaries.frontier(*place), log.backward(*place), extent, count_tokens)
 
 
 class _Span(NamedTuple):

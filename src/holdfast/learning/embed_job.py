@@ -105,7 +105,7 @@ def _store(
     # Only for those who embed.
     import numpy as np
 
-    from holdfast.search.vector_scan import SCALE, STORED
+    from holdfast.search.vectors import SCALE, STORED
 
     rows = np.zeros((0, 0), np.float32) if answer is None else cast("Embedded", answer).vectors
     scaled = np.rint(rows * SCALE).astype(STORED)

@@ -124,7 +124,7 @@ def transcript(messages: Sequence[Message], max_tokens: int) -> str:
     """Return the newest messages that fit some tokens as lines of text, framed as data; "" without words."""
     from holdfast.prompt.transcript import Extent, review
 
-    return review((), reversed(messages), Extent(budget=max_tokens), estimate_tokens).text
+    return review((), reversed(messages), Extent(budget=max_tokens), estimate_tokens)
 
 
 def known_here(memory: Memory) -> tuple[str, Iterable[str]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.llm.model import Model
     from holdfast.memory import Memory
     from holdfast.runtime import Runtime
-    from holdfast.search.vector_scan import Rows
+    from holdfast.search.vectors import Rows
     from holdfast.types import Scope
 
 

@@ -31,7 +31,6 @@ from holdfast.types.references import noted, write_reference
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
-    from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.prompt.prompt_cache import PromptCache
     from holdfast.search.search import Search, SearchReader
     from holdfast.store.database import Database
@@ -130,7 +129,7 @@ class ChatReader:
             check_count(budget, "budget")
         policy = with_tail(self.policy_for(policy, budget), tail)
         with self.database.one_read():
-            stats = self._stats()
+            stats = sessions.stats(self.database, self.scope.space, self.chat)
             newest_first = self._newest_first(expected_messages(policy, stats))
             shorten = Placeholders(self.chat, self.count_tokens)
             select = selector(policy, newest_first, stats, self._frontier(policy, stats), shorten)
@@ -157,8 +156,12 @@ class ChatReader:
             snapshots.freeze(self.database, self.scope, self.chat, self._now())
         display = Display(self.database, self.scope)
         with self._one_read(query, options.limit) as read:
-            stats = self._stats()
-            snapshot, frozen = self._freeze_knowledge()
+            stats = sessions.stats(self.database, self.scope.space, self.chat)
+            # A chat that does not exist has no snapshot: it is shown what is known now.
+            taken = snapshots.read(self.database, self.scope, self.chat)
+            snapshot = taken or snapshots.now(self.database, self.scope, self._now())
+            make = partial(known_at, self.database, self.scope, self.kinds, snapshot)
+            frozen = self.cache.frozen((self.scope, snapshot), make) if taken else make()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
             text = f"{options.system}{always}"
             room = budget - (self.count_tokens(text) if text else 0)
@@ -269,16 +272,6 @@ class ChatReader:
                 return search.one_read(self.scope, Filters(), search.meaning(self.scope, query))
         return self.database.one_read()
 
-    def _freeze_knowledge(self) -> tuple[Snapshot, KnowledgeBlock]:
-        """Write the knowledge block of the chat, as of its snapshot.
-
-        A chat that does not exist has no snapshot: it is shown what is known now.
-        """
-        taken = snapshots.read(self.database, self.scope, self.chat)
-        snapshot = taken or snapshots.now(self.database, self.scope, self._now())
-        make = partial(known_at, self.database, self.scope, self.kinds, snapshot)
-        return snapshot, self.cache.frozen((self.scope, snapshot), make) if taken else make()
-
     def _recall(
         self,
         read: SearchReader | None,
@@ -317,9 +310,6 @@ class ChatReader:
         left = [hit for hit in hits if hit.kind not in shown_whole and hit.id not in shown_already]
         left = [in_zone(hit, now.tzinfo) for hit in left[:limit]]
         return display.mask(left) if is_masked(options.secrets) else left
-
-    def _stats(self) -> ChatStats:
-        return sessions.stats(self.database, self.scope.space, self.chat)
 
     def _now(self) -> int:
         return to_micros(self.clock())

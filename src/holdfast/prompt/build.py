@@ -16,21 +16,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from holdfast.errors import InvalidInput, shown
 from holdfast.messages.anthropic import INSTRUCTIONS, alternate, to_anthropic
 from holdfast.messages.openai import paired, to_openai
-from holdfast.prompt.recall_block import fit, write
+from holdfast.prompt.recall_block import RecallBlock, RecallEntry, fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.safety.guard import Secrets, is_masked
 from holdfast.text.shorten import shorten_middle
-from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
+from holdfast.text.tokens import MESSAGE_OVERHEAD, CountTokens, estimate_tokens
 from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count, check_flag
 from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.prompt.prompt_cache import Fingerprint
-    from holdfast.prompt.recall_block import RecallBlock, RecallEntry
     from holdfast.prompt.selector import Select
     from holdfast.prompt.window import Policy
-    from holdfast.text.tokens import CountTokens
 
 # The shares of the room for the live conversation beside the recall block: the least and the most. Between
 # them the share is room / _ROOMY, because what recall adds falls from hit to hit.

@@ -10,18 +10,16 @@ from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.kinds import nearest
+from holdfast.kinds import Kind, nearest
 from holdfast.prompt.entry_marks import harmless_value, own_start, whose
 from holdfast.store import records
 from holdfast.store.message_rows import from_micros
 from holdfast.store.records import RecordFilter, RecordOutline
-from holdfast.types import CONFLICT
+from holdfast.types import CONFLICT, Record, Scope
 
 if TYPE_CHECKING:
-    from holdfast.kinds import Kind
     from holdfast.store.database import Database
     from holdfast.store.snapshots import Snapshot
-    from holdfast.types import Record, Scope
 
 _OPEN = """<known>
 What is known from earlier sessions. Keep the constraints, which the user has set. All the rest is \

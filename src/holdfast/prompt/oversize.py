@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from holdfast.messages.anthropic import sent_parts
 from holdfast.messages.formats import texts_of
@@ -170,13 +170,18 @@ class Placeholders:
 
     def _with_results(self, message: Message, limit: int, write: Callable[[str, int], str]) -> Message:
         """Return a result with other texts; of several in one message those of more than `limit` tokens."""
-        parts, flags = sent_parts(message), flags_like(message)
-        written: object = write(message.content, message.tokens)
+        parts = sent_parts(message)
         if any(_is_result(part) for part in parts):
-            written = [self._part(part, limit, write) for part in parts]
+            return self._with_content(message, [self._part(part, limit, write) for part in parts])
+        return self._with_content(message, write(message.content, message.tokens))
+
+    def _with_content(self, message: Message, written: object, **changes: Any) -> Message:
+        """Return a message with other content, a text or parts, and other changes, counted anew."""
         content = written if isinstance(written, str) else texts_of(written)
-        short = replace(message, content=content, raw=_with_content(message.raw, written), flags=flags)
-        return replace(short, tokens=message_tokens(short, self.count, images=self.images), flags=flags)
+        changes |= {"content": content, "raw": _with_content(message.raw, written)}
+        changes["flags"] = flags_like(message)
+        tokens = message_tokens(replace(message, **changes), self.count, images=self.images)
+        return replace(message, tokens=tokens, **changes)
 
     def _part(self, part: object, limit: int, write: Callable[[str, int], str]) -> object:
         if not isinstance(part, Mapping) or not _is_result(part):
@@ -208,16 +213,11 @@ class Placeholders:
             replace(call, arguments=cast("Mapping[str, object] | str", each_text(call.arguments, cut)))
             for call in message.calls
         ]
-        flags, parts = flags_like(message), sent_parts(message)
+        parts, written = sent_parts(message), list[object]()
         if seen := [part for part in parts if any(media([part]))]:
             words = texts_of([part for part in parts if part not in seen])
-            written: object = [{"type": "text", "text": cut(words)}, *seen]
-            content = texts_of(written)
-        else:
-            written = content = cut(message.content)
-        raw = _with_content(message.raw, written)
-        short = replace(message, content=content, calls=tuple(calls), raw=raw, flags=flags)
-        return replace(short, tokens=message_tokens(short, self.count, images=self.images), flags=flags)
+            written = [{"type": "text", "text": cut(words)}, *seen]
+        return self._with_content(message, written or cut(message.content), calls=tuple(calls))
 
     def _how(self, message: Message) -> str:
         reference = write_reference(self.chat, message.seq)

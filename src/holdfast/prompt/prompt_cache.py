@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.store.prompt_receipts import LastPrompt
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.store.snapshots import Snapshot
     from holdfast.types import Receipt, Scope, Window
@@ -66,10 +64,6 @@ class PromptCache:
         """Keep the names of what was recalled for the last prompt of a chat."""
         with self._lock:
             _put(self._shown, (space, chat), names or None)
-
-    def shown(self, space: str, chat: str) -> tuple[str, ...]:
-        """Return what was recalled for the last prompt of a chat."""
-        return self._shown.get((space, chat), ())
 
     def see(self, space: str, chat: str, window: Window) -> None:
         """Keep what the last prompt of a chat had of it."""

@@ -129,7 +129,7 @@ class _Writer:
         self, hits: Sequence[Hit], chat: tuple[str, str], count: CountTokens, *, named: bool
     ) -> None:
         self._hits, self._count = hits, count
-        self._entries: dict[tuple[int, int], RecallEntry] = {}
+        self._entry = cache(self._write_entry)
         self._weights = cache(self._count_words)
         self._heading_costs: dict[tuple[str, str], int] = {}
         self._kind = cache(escaped_line)
@@ -153,13 +153,11 @@ class _Writer:
                 headed.add(hour)
                 chosen[rank] = entry
 
-    def _entry(self, rank: int, longest: int) -> RecallEntry:
-        """Return the entry of a message or record, written and counted once.
+    def _write_entry(self, rank: int, longest: int) -> RecallEntry:
+        """Return the entry of a message or record, written and counted.
 
         Only an entry begins a line with a dash, so that no text can pose as another.
         """
-        if entry := self._entries.get((rank, longest)):
-            return entry
         hit = self._hits[rank - _FIRST_RANK]
         text = self._cut(hit, longest) if longest else hit.text
         if hit.source == "record":
@@ -170,8 +168,7 @@ class _Writer:
             again = f" (said {hit.times} times, last on {hit.last:%Y-%m-%d})" if hit.last else ""
             text = f"- {_mark(hit)}{self._speaker(hit.actor)}{_body(text)}{again}"
         group = f"{self._space(hit.space)}{group}".removesuffix(", ")
-        entry = RecallEntry(hit, group, int(hit.at.timestamp()), text, self._count(f"{text}\n"))
-        return self._entries.setdefault((rank, longest), entry)
+        return RecallEntry(hit, group, int(hit.at.timestamp()), text, self._count(f"{text}\n"))
 
     def _cut(self, hit: Hit, longest: int) -> str:
         """Return a part of the text of a hit that costs about `longest` tokens, in any script."""

@@ -9,13 +9,12 @@ from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.messages.anthropic import INSTRUCTIONS
-from holdfast.prompt.oversize import SAID, SHARE, Oversize
+from holdfast.prompt.oversize import SAID, SHARE, Oversize, Shorten
 from holdfast.prompt.window import SUMMARISED, LastN, Lossless, Policy, SummaryBuffer, share_of, within
 from holdfast.prompt.window_selection import ChatLog, Reach, choose
 from holdfast.types import MAX_COUNT, Message, Omission, Shortened, Summary, Window
 
 if TYPE_CHECKING:
-    from holdfast.prompt.oversize import Shorten
     from holdfast.types import ChatStats
 
 IN_TURN = "between the request of a turn that is longer than the budget reaches, and its end"
@@ -102,8 +101,9 @@ class _Selector:
         large = self.oversize and replace(self.oversize, fresh=fresh)
         is_kept = isinstance(self.policy, SummaryBuffer)
         some = self.frontier if is_kept else _newest_within(self.frontier, summaries)
-        hidden = self.frontier[: len(self.frontier) - len(some)]
-        window = _choose(within(self.policy, budget), self.log.after(hidden), some, large, least)
+        rest = self.log.after(self.frontier)
+        window = _choose(within(self.policy, budget), rest, some, large, least)
+        hidden = self.frontier[: len(self.frontier) - len(window.summaries)]
         return replace(window, omitted=(*_omissions(hidden), *window.omitted))
 
 
@@ -168,15 +168,16 @@ def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
 
 
 def _choose(
-    policy: Policy, log: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None, least: float
+    policy: Policy, rest: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None, least: float
 ) -> Window:
+    """Return the window of the messages after all summaries, and those of the newest ones that fit."""
     reach = replace(policy.reach(oversize), least=least)
     if not least and reach.keep == 1:
         # A newest step that a policy does not ask for must not take the place of the request.
         reach = replace(reach, keep=0)
-    if not frontier or not isinstance(policy, SUMMARISED):
-        return choose(log, reach)
-    rest, shown, cap, budget = log.after(frontier), frontier, reach.cap, policy.budget
+    if not frontier:
+        return choose(rest, reach)
+    shown, cap, budget = frontier, reach.cap, policy.budget
     if isinstance(policy, Lossless) and rest.tokens + _cost(frontier) > budget:
         cap = int(budget * policy.compaction.tail)
         guaranteed = choose(rest, Reach(0, reach.keep, reach.turns, cap))
@@ -186,14 +187,8 @@ def _choose(
         shown = _newest_within(frontier, budget - spent)
     room = max(0, budget - _cost(shown))
     window = choose(rest, replace(reach, budget=room, cap=min(cap, room)))
-    hidden = frontier[: len(frontier) - len(shown)]
-    return replace(
-        window,
-        summaries=tuple(shown),
-        tokens=window.tokens + _cost(shown),
-        budget=budget,
-        omitted=(*_omissions(hidden), *window.omitted),
-    )
+    tokens = window.tokens + _cost(shown)
+    return replace(window, summaries=tuple(shown), tokens=tokens, budget=budget)
 
 
 def _cost(summaries: Iterable[Summary]) -> int:

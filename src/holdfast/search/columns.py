@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, islice, pairwise
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
+from holdfast.search.segment import Segment, renumber
 from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
-
-if TYPE_CHECKING:
-    from holdfast.search.segment import Segment
 
 # Microseconds without a message in a chat after which a new block begins.
 PAUSE = 6 * 3600 * 1_000_000
@@ -55,14 +53,15 @@ _COMMON: dict[str, type[np.generic]] = {
 
 
 class Viewer(NamedTuple):
-    """An agent, "" for all agents, and the names of documents of others that it sees."""
+    """An agent, "" for all agents, and what it sees of others: some names, and maybe what belongs to none."""
 
     agent: str
     joined: frozenset[str]
+    shared: bool
 
     def sees(self, name: str, owner: str) -> bool:
         """Return whether the agent sees what has a name and an owner."""
-        return self.agent in ("", owner) or name in self.joined
+        return self.agent in ("", owner) or name in self.joined or (self.shared and not owner)
 
 
 class Columns(ABC):
@@ -115,7 +114,7 @@ class Columns(ABC):
     @property
     def nbytes(self) -> int:
         """The memory that the columns take, in bytes."""
-        return sum(int(getattr(self, name).nbytes) for name in self.KINDS)
+        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     def extend(self, segment: Segment) -> None:
         """Add the documents of a segment, which must follow the last one.
@@ -130,11 +129,12 @@ class Columns(ABC):
         words = np.add.reduceat(segment.words, np.cumsum(passages) - passages)
         self.words[new], self.at[new], self.tells_time[new] = words, segment.at, segment.tells_time
         self.same[new] = segment.same
-        self.chat[new] = self._number(segment.chats, self.chats)[segment.chat]
-        self.actor[new] = self._number_actors(segment.actors)[segment.actor]
+        self.chat[new] = renumber(segment.chat, segment.chats, self.chats)
+        known = len(self.actors)
+        self.actor[new] = renumber(segment.actor, segment.actors, self.actors)
+        self._add_names(islice(self.actors.items(), known, None))
         self.last = last
         self.total_words += int(np.maximum(words, 1).sum(dtype=np.int64))
-        self._add_passages(first, segment.words, passages, segment.output)
         self._newest = _grow(self._newest, len(self.chats))
         for start in range(first, last + 1, _LINKED):
             chats = self.chat[start : min(start + _LINKED, last + 1)]
@@ -149,19 +149,17 @@ class Columns(ABC):
             self._link(order, begins, before)
 
     @abstractmethod
-    def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
-        """Store the words of passages of new documents, the numbers of passages, and the words of output."""
-
-    @abstractmethod
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         """Link documents, sorted by chat, to those before them; a mask tells where a chat begins."""
 
-    @staticmethod
-    def _number(names: tuple[tuple[str, str], ...], numbers: dict[tuple[str, str], int]) -> NDArray[np.int32]:
-        return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
-
-    def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
-        return self._number(actors, self.actors)
+    def _add_names(self, actors: Iterable[tuple[tuple[str, str], int]]) -> None:
+        """Store the words of the names of new actors."""
+        for (role, name), number in actors:
+            # A query asks about people, not about tools; the kind of a record is no role.
+            if name and role in ("user", "assistant"):
+                for token in analyze.tokens(name):
+                    for term in analyze.analyze(token).terms:
+                        self.names.setdefault(term, set()).add(number)
 
 
 class RecordColumns(Columns):
@@ -175,32 +173,22 @@ class RecordColumns(Columns):
 
     ended: NDArray[np.int64]
 
-    def visible(self, version: int, viewer: Viewer, *, shared: bool) -> Mask:
-        """Return a mask of the records with words that were alive at a version and that an agent may see.
-
-        With `shared`, records of no agent are visible to all.
-        """
+    def visible(self, version: int, viewer: Viewer) -> Mask:
+        """Return a mask of the records with words that were alive at a version and that an agent may see."""
         size = self.last + 1
         alive = self.ended[:size] > version
         alive &= self.words[:size] > 0
         alive[min(version, self.last) + 1 :] = False
         if viewer.agent and self.chats:
-            allowed = [viewer.sees(name, owner) or (shared and not owner) for name, owner in self.chats]
-            alive &= np.array(allowed, bool).take(self.chat[:size])
+            alive &= passing([viewer.sees(*chat) for chat in self.chats], self.chat[:size])
         return alive
 
-    def newest(self, identity: str, version: int, viewer: Viewer, *, shared: bool) -> int:
+    def newest(self, identity: str, version: int, viewer: Viewer) -> int:
         """Return the newest document of an id up to a version that an agent may see, 0 for none."""
-        numbers = [
-            number
-            for (name, owner), number in self.chats.items()
-            if name == identity and (viewer.sees(name, owner) or (shared and not owner))
-        ]
+        chats = self.chats.items()
+        numbers = [number for chat, number in chats if chat[0] == identity and viewer.sees(*chat)]
         docs = np.flatnonzero(np.isin(self.chat[1 : min(version, self.last) + 1], numbers))
         return int(docs[-1]) + 1 if len(docs) else 0
-
-    def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
-        """Do nothing: a record is one passage."""
 
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         del begins
@@ -251,11 +239,6 @@ class MessageColumns(Columns):
         self.passage_words = np.zeros(64, np.uint32)
 
     @property
-    def nbytes(self) -> int:
-        """The memory that the columns take, in bytes."""
-        return super().nbytes + self._block_words.nbytes + self.owner.nbytes + self.passage_words.nbytes
-
-    @property
     def block_words(self) -> NDArray[np.int64]:
         """The words of each block."""
         return self._block_words[: self.blocks]
@@ -295,33 +278,24 @@ class MessageColumns(Columns):
         before, after = self.previous.take(docs), self.next.take(docs)
         return docs, before, after, self.previous.take(before), self.next.take(after)
 
-    def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
-        new, start = slice(first, first + len(passages)), self.places + 1
-        self.places += len(words)
+    def extend(self, segment: Segment) -> None:
+        """Add the documents of a segment, which must follow the last one."""
+        super().extend(segment)
+        new, start = slice(segment.first, segment.last + 1), self.places + 1
+        self.places += len(segment.words)
         self.owner = _grow(self.owner, self.places + 1)
         self.passage_words = _grow(self.passage_words, self.places + 1)
-        self.owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), passages)
-        self.passage_words[start : self.places + 1] = words
+        self.owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), segment.passages)
+        self.passage_words[start : self.places + 1] = segment.words
         assistants = [number for (role, _), number in self.actors.items() if role == "assistant"]
         self.assisted = _grow(self.assisted, len(self.chats))
         self.assisted[self.chat[new][np.isin(self.actor[new], assistants)]] = True
-        self.several[new] = passages > 1
+        self.several[new] = segment.passages > 1
         w = weights.WEIGHTS
         self.context_share[new] = w.context / (1 + self.words[new] / w.context_words)
-        self.output[new] = output
-        self.total_output += int(output.sum())
-        self.outputs += int(np.count_nonzero(output))
-
-    def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
-        before = len(self.actors)
-        numbers = self._number(actors, self.actors)
-        for (role, name), number in list(self.actors.items())[before:]:
-            # A query asks about people, not about tools.
-            if name and role in ("user", "assistant"):
-                for token in analyze.tokens(name):
-                    for term in analyze.analyze(token).terms:
-                        self.names.setdefault(term, set()).add(number)
-        return numbers
+        self.output[new] = segment.output
+        self.total_output += int(segment.output.sum())
+        self.outputs += int(np.count_nonzero(segment.output))
 
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         """Set the neighbours and the block of documents."""
@@ -343,6 +317,11 @@ class MessageColumns(Columns):
         self.blocks += int(fresh.sum())
         self._block_words = _grow(self._block_words, self.blocks)
         np.add.at(self._block_words, self.block[order], self.words[order].astype(np.int64))
+
+
+def passing(allowed: Sequence[bool], numbers: Numbers) -> Mask:
+    """Return a mask of documents by the numbers of their chats or actors, some of which are allowed."""
+    return np.array(allowed, bool).take(numbers)
 
 
 def _grow(array: NDArray[_Scalar], size: int) -> NDArray[_Scalar]:

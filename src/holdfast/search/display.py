@@ -45,16 +45,16 @@ class Display:
             shown = guard.masked_hit(replace(hit, text="", flags=known.flags))
             return replace(shown, text=known.masked(hit.text))
         shown = guard.masked_hit(hit)
-        found = Verdict(hit.flags, _masks(hit.text, shown.text))
-        if found.masked(hit.text) == shown.text:
-            self._new[space].append((hit.chat, hit.seq, hit.id, found))
+        verdict = Verdict(hit.flags, _masks(hit.text, shown.text))
+        if verdict.masked(hit.text) == shown.text:
+            self._new[space].append((hit.chat, hit.seq, hit.id, verdict))
         return shown
 
     def keep(self) -> None:
         """Store the new verdicts, outside of a read; who may only read finds them again."""
-        for space, found in self._new.items():
+        for space, new in self._new.items():
             with suppress(Denied, Unavailable):
-                verdicts.keep(self._database, space, guard.version(), found)
+                verdicts.keep(self._database, space, guard.version(), new)
         self._new.clear()
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from holdfast.errors import InvalidInput, shown
 from holdfast.search.columns import MessageColumns, Numbers
 from holdfast.search.filters import ONLY_OF, Filters
-from holdfast.search.postings import LIKE
+from holdfast.search.postings import LIKE, QueryTerm
 from holdfast.search.query import MAX_TERMS, Query, parse
-from holdfast.search.search import key_of
+from holdfast.search.search import Search, SearchReader, key_of
 from holdfast.text.analyze import hash_same
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
 from holdfast.types.messages import changed
@@ -22,9 +22,7 @@ from holdfast.types.references import split_space, write_reference
 
 if TYPE_CHECKING:
     from holdfast.search.meaning import QueryVector
-    from holdfast.search.postings import QueryTerm
-    from holdfast.search.search import Matched, Search, SearchReader
-    from holdfast.search.source import Document, SourceView
+    from holdfast.search.source import Document, Matched, SourceView
     from holdfast.types.explanations import Place
 
 # The number of hits above a document that are returned.

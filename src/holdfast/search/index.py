@@ -8,25 +8,22 @@ database. Segments are derived: a missing or damaged one is made again from the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic
 
 from holdfast.errors import Denied, HoldfastError, Unavailable
-from holdfast.events import Event, Indexing
+from holdfast.events import Event, Events, Indexing
 from holdfast.search import segment as segments
 from holdfast.search.columns import Viewer
 from holdfast.search.meta_masks import MetaMasks
-from holdfast.search.postings import Postings, Searched
+from holdfast.search.postings import Postings
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
 from holdfast.store import segments as stored
 from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
-    import logging
-
-    from holdfast.events import Events
-    from holdfast.search.vector_cache import VectorCache
+    from holdfast.search.vectors import VectorCache
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
@@ -54,6 +51,7 @@ class Index(Generic[C]):
         self._events = events
         self._space = space
         self.source = source
+        self._place = database, space, source.name
         # Summaries have no metadata.
         self.meta = None if source.name == "summary" else MetaMasks(database, space, source.name)
         self._reset(0)
@@ -92,13 +90,12 @@ class Index(Generic[C]):
 
     def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
         """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
-        viewer = Viewer(agent, self.source.joined(self._database, self._space, agent))
+        joined = self.source.joined(self._database, self._space, agent)
+        viewer = Viewer(agent, joined, shared=self.source.shared)
         visible = self.source.visible(self.columns, viewer, as_of)
         postings = Postings(terms, self.parts, self.columns, visible)
-        documents = self.covered if visible is None else int(visible.sum())
-        searched = Searched(postings, documents, self.columns.names)
-        of_space = self.source, self._database, self._space, viewer, self.columns, visible, searched
-        return SourceView(*of_space, meta=self.meta)
+        of_space = self.source, self._database, self._space, viewer
+        return SourceView(*of_space, self.columns, visible, postings, self.meta)
 
     def refresh_vectors(self, stored: VectorSet) -> None:
         """Load newly stored vectors, after `refresh`."""
@@ -107,9 +104,9 @@ class Index(Generic[C]):
     def _vectors_of(self, model: str) -> VectorCache:
         if self.vectors is None:
             # Loaded only where there is an embedder.
-            from holdfast.search.vector_cache import VectorCache
+            from holdfast.search.vectors import VectorCache
 
-            self.vectors = VectorCache(self._database, self._space, self.source.name, model)
+            self.vectors = VectorCache(*self._place, model)
         return self.vectors
 
     def is_near(self, state: stored.IndexState, vectors: VectorSet | None) -> bool:
@@ -142,26 +139,22 @@ class Index(Generic[C]):
             self._reset(state.epoch)
         if self.source.stored and newest - self.covered > FREEZE:
             self._load()
-        tell = self._teller(newest) if newest - self.covered > _BATCH else lambda: None
+        before, total = self.covered, 0
+        if newest - before > _BATCH:
+            # Erased documents leave gaps in the numbers.
+            total = stored.count_after(*self._place, before)
+            self._tell(0.0, total)
         while self.covered < newest:
-            tell()
             after, until = self.covered, min(newest, self.covered + _BATCH)
             self._add(self.source.documents(self._database, self._space, after, until))
-        tell()
+            if newest - before > _BATCH:
+                self._tell((self.covered - before) / (newest - before), total)
 
-    def _teller(self, newest: int) -> Callable[[], None]:
-        """Return a function that tells how far the documents up to a number are covered."""
-        before, name = self.covered, self.source.name
-        # Erased documents leave gaps in the numbers.
-        total = stored.count_after(self._database, self._space, name, before)
-
-        def tell() -> None:
-            # Another process may have stored or erased some meanwhile.
-            share = min(1.0, max(0.0, (self.covered - before) / (newest - before)))
-            told = Indexing(name, int(total * share), total)
-            self._events.tell(Event("indexing", scope_of(self._space), indexing=told))
-
-        return tell
+    def _tell(self, share: float, total: int) -> None:
+        """Report the share of the uncovered documents that is done, as an event."""
+        # Another process may have stored or erased some meanwhile.
+        told = Indexing(self.source.name, int(total * min(1.0, max(0.0, share))), total)
+        self._events.tell(Event("indexing", scope_of(self._space), indexing=told))
 
     def _last(self, state: stored.IndexState) -> int:
         return int(getattr(state, self.source.name))
@@ -204,7 +197,9 @@ class Index(Generic[C]):
             if (segment.first, segment.last) != (row.first, row.last):
                 raise BadSegment("it covers other documents than it says")
         except BadSegment as error:
-            _logger().warning(
+            import logging  # Few have something to tell.
+
+            logging.getLogger("holdfast").warning(
                 "The index of space %r is made again from the log: "
                 "the segment of documents %d to %d cannot be used (%s).",
                 self._space,
@@ -242,12 +237,14 @@ class Index(Generic[C]):
         body = frozen.encode()
         row = stored.StoredSegment(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
         try:
-            done = stored.replace(
-                self._database, self._space, self.source.name, self._stored, self._epoch, row
-            )
+            done = stored.replace(*self._place, self._stored, self._epoch, row)
         except (Denied, Unavailable) as error:
+            import logging
+
             # A read needs no writable database: the next one tries again.
-            _logger().info("The index of space %r could not be stored: %s", self._space, error)
+            logging.getLogger("holdfast").info(
+                "The index of space %r could not be stored: %s", self._space, error
+            )
             return False
         if not done:
             # Another process stored other segments, or erased documents of these: start from its segments.
@@ -258,10 +255,3 @@ class Index(Generic[C]):
 
 def _count(parts: Sequence[Segment]) -> int:
     return sum(part.count for part in parts)
-
-
-def _logger() -> logging.Logger:
-    # Few have something to tell.
-    import logging
-
-    return logging.getLogger("holdfast")

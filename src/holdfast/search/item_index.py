@@ -15,14 +15,13 @@ import numpy as np
 
 from holdfast.llm.embedding import checked
 from holdfast.search.bm25 import saturate, top
-from holdfast.search.query import is_searchable, parse
+from holdfast.search.query import Query, is_searchable, parse
 from holdfast.search.weights import WEIGHTS, inverse_frequency
 from holdfast.text.analyze import analyze, tokens
 
 if TYPE_CHECKING:
     from holdfast.search.columns import Floats, Mask
-    from holdfast.search.query import Query
-    from holdfast.search.vector_scan import Rows
+    from holdfast.search.vectors import Rows
 
 _NEVER = 2**63 - 1
 _Postings = tuple["array[int]", "array[float]"]

@@ -14,20 +14,17 @@ from holdfast.safety.guard import mask
 from holdfast.search import rank
 from holdfast.search.bm25 import top
 from holdfast.search.calibration import BY_WORDS, WITH_MEANING
-from holdfast.search.fusion import WEIGHT, RankedDocuments, fuse, standing_out
-from holdfast.types import Why
+from holdfast.search.fusion import WEIGHT, Ranked, RankedDocuments, fuse
+from holdfast.types import Scope, Why
 
 if TYPE_CHECKING:
     from holdfast.llm.embedding import Embedded, Embedder
     from holdfast.llm.meter import Meter
-    from holdfast.search.columns import Floats, Mask, Numbers, RecordColumns
+    from holdfast.search.columns import Floats, Mask, Numbers
     from holdfast.search.filters import Filters
-    from holdfast.search.fusion import Ranked
-    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
-    from holdfast.search.source import C, SourceView
-    from holdfast.search.vector_scan import Rows
-    from holdfast.types import Scope
+    from holdfast.search.source import C, Matched, SourceView
+    from holdfast.search.vectors import Rows
 
 _Row = TypeVar("_Row")
 # The purpose under which embedding a query is metered.
@@ -84,19 +81,15 @@ class QueryEmbedder:
 
 
 def ranking(
-    view: SourceView[C],
-    docs: Numbers,
-    scores: Floats,
-    masks: Callable[[Numbers], Iterable[tuple[str, Mask]]],
-    count: int,
+    view: SourceView[C], docs: Numbers, scores: Floats, filters: Filters, count: int
 ) -> RankedDocuments:
     """Return the best documents of a source, by words and, if there are vectors, by meaning.
 
     Args:
         view: the source.
         docs: the documents that words find, rising.
-        scores: their scores, 0 for those that do not pass the masks.
-        masks: returns a mask of some documents for each filter.
+        scores: their scores, 0 for those that do not pass the filters.
+        filters: those on documents.
         count: the number to return.
 
     """
@@ -105,21 +98,19 @@ def ranking(
         best = top(scores, count)
         return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
     best = top(scores, max(count, DEPTH))
-    nearest = near.matrix.nearest(near.query, max(count, DEPTH), _mask_of(view, near.matrix.numbers, masks))
-    other = np.setdiff1d(nearest.docs, docs[best], assume_unique=True)
+    allowed = _mask_of(view, near.matrix.numbers, filters)
+    nearest = near.matrix.nearest(near.query, max(count, DEPTH), allowed)
+    other = np.setdiff1d(nearest, docs[best], assume_unique=True)
     both, words = np.concatenate([docs[best], other]), np.concatenate([scores[best], np.zeros(len(other))])
-    sample = near.matrix.sample(near.query)
-    deviations = standing_out(near.matrix.scores(near.query, both), sample)
-    fused = fuse(words, deviations, len(near.matrix), weight=near.weight)
+    fused = fuse(words, near.standing(both), len(near.matrix), weight=near.weight)
     places = np.concatenate([best, np.full(len(other), -1)])
     kept = fused.order[:count]
     return RankedDocuments(both[kept], fused.scores[:count], fused.meaning[:count], places[kept])
 
 
 def best_rows(
-    view: SourceView[RecordColumns],
+    match: Matched,
     query: Query,
-    terms: Sequence[QueryTerm],
     filters: Filters,
     page: int,
     read: Callable[[list[int]], dict[int, _Row]],
@@ -129,19 +120,16 @@ def best_rows(
 
     `read` reads the rows, a `page` at a time, and `checks` yields the results of filters that need a row.
     """
-
-    def masks(docs: Numbers) -> Iterable[tuple[str, Mask]]:
-        return view.source.masks(view, docs, filters)
-
+    view, terms = match
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
     shares = scores.shares
-    for _, passing in masks(scores.docs):
+    for _, passing in view.source.masks(view, scores.docs, filters):
         shares *= passing
     count = max(len(shares), DEPTH)
     if view.near is not None and filters.chat is not None:
         # The chat of a record is known when it is read: the nearest ones may all be of other chats.
         count = max(count, len(view.near.matrix))
-    ranked = ranking(view, scores.docs, shares, masks, count)
+    ranked = ranking(view, scores.docs, shares, filters, count)
     best: list[tuple[Ranked, _Row]] = []
     # How likely the first is depends on the second.
     wanted = max(filters.limit, 2)
@@ -157,11 +145,9 @@ def best_rows(
     return scores, best[:wanted]
 
 
-def _mask_of(
-    view: SourceView[C], numbers: Numbers, masks: Callable[[Numbers], Iterable[tuple[str, Mask]]]
-) -> Mask | None:
+def _mask_of(view: SourceView[C], numbers: Numbers, filters: Filters) -> Mask | None:
     """Return a mask of the documents that may be hits, by their numbers; None for all."""
-    passing = [mask for _, mask in masks(numbers)]
+    passing = [mask for _, mask in view.source.masks(view, numbers, filters)]
     if view.visible is not None:
         passing.append(view.visible.take(numbers))
     if not passing:
@@ -171,24 +157,21 @@ def _mask_of(
     return allowed
 
 
-def explain_hits(
-    view: SourceView[C], scores: rank.Scores, ranked: Sequence[Ranked], least: float
-) -> list[tuple[float, Why]]:
-    """Return the probability of each hit to answer, down to the least wanted, with the reasons.
+def explain_rows(
+    view: SourceView[C], least: float, scores: rank.Scores, rows: Sequence[tuple[Ranked, _Row]]
+) -> Iterable[tuple[_Row, float, Why]]:
+    """Return the rows of `best_rows`, each with its probability, down to `least`, and the reasons for it.
 
-    Args:
-        view: the source.
-        scores: those of the documents that words find.
-        ranked: all hits, best first: probabilities depend on the best one that passes all filters.
-        least: the least probability wanted, from 0 to 1.
-
+    Probabilities depend on the best one that passes all filters.
     """
+    ranked = [candidate for candidate, _ in rows]
     likely = probabilities(view, ranked, least)
-    return list(zip(likely, reasons(scores, ranked[: len(likely)]), strict=True))
+    whys = reasons(scores, ranked[: len(likely)])
+    return ((row, score, why) for (_, row), score, why in zip(rows, likely, whys, strict=False))
 
 
 def probabilities(view: SourceView[C], ranked: Sequence[Ranked], least: float) -> list[float]:
-    """Return the probability of each hit to answer, down to the least wanted; see `explain_hits`."""
+    """Return the probability of each hit to answer, down to the least wanted, from 0 to 1."""
     calibration = (WITH_MEANING if view.near else BY_WORDS)[view.source.name]
     likely: list[float] = calibration.probabilities(np.array([hit.score for hit in ranked])).tolist()
     return likely[: sum(probability >= least for probability in likely)]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, MessageColumns, Numbers, Viewer
+from holdfast.search.columns import Mask, MessageColumns, Numbers, Viewer, passing
 from holdfast.search.filters import Filters
 from holdfast.search.meaning import DEPTH, probabilities, ranking, reasons
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
     Document,
+    Matched,
     SearchSource,
     SourceView,
     parse_stored,
@@ -34,7 +34,6 @@ from holdfast.types.references import read_reference
 
 if TYPE_CHECKING:
     from holdfast.search.fusion import Ranked
-    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -43,14 +42,6 @@ if TYPE_CHECKING:
 _GIVES_WAY = 0.5
 # The number of years in which a date without a year is searched.
 _MAX_YEARS = 50
-
-
-class MatchedMessages(NamedTuple):
-    """A view of the messages of a space, the query, and its terms there."""
-
-    view: SourceView[MessageColumns]
-    query: Query
-    terms: Sequence[QueryTerm]
 
 
 class RankedMessage(NamedTuple):
@@ -64,12 +55,12 @@ class RankedMessage(NamedTuple):
 class MessageRanking:
     """The best messages of some spaces for a query; only hits are read."""
 
-    def __init__(self, matches: Sequence[MatchedMessages], filters: Filters) -> None:
+    def __init__(self, query: Query, matches: Iterable[Matched], filters: Filters) -> None:
         self._filters = filters
-        self._views = [match.view for match in matches]
+        self._views = [view for view, _ in matches]
         # One more, because the question itself gives way.
         limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit + 1
-        corpora = [_corpus(match, filters) for match in matches]
+        corpora = [_corpus(query, match, filters) for match in matches]
         self._scores = rank.score(corpora, limit, filters.later)
         begin = end = first = 0
         shares = self._scores.shares
@@ -80,15 +71,14 @@ class MessageRanking:
         for place, view in enumerate(self._views):
             last = first + view.columns.last + 1
             end = begin + int(self._scores.docs[begin:].searchsorted(last))
-            passing = partial(_masks, view, filters=filters)
             docs = self._scores.docs[begin:end] - first
             own = shares[begin:end]
             same = view.columns.same.take(docs)
-            if matches[place].query.same is not None:
-                own[same == matches[place].query.same] *= _GIVES_WAY
+            if query.same is not None:
+                own[same == query.same] *= _GIVES_WAY
             own *= rank.first_of_equals(same, own)
             # How likely the first is depends on the second.
-            ranks = ranking(view, docs, own, passing, max(filters.limit, 2)).part()
+            ranks = ranking(view, docs, own, filters, max(filters.limit, 2)).part()
             likely = probabilities(view, ranks, filters.min_score)
             self.best.append(
                 [
@@ -165,9 +155,9 @@ def _copies(
     return told
 
 
-def _corpus(match: MatchedMessages, filters: Filters) -> rank.Corpus:
+def _corpus(query: Query, match: Matched, filters: Filters) -> rank.Corpus:
     """Return the corpus of a space for scoring."""
-    columns, query = match.view.columns, match.query
+    columns = match.view.columns
     # A single character of a name is part of many other words.
     whole = (word for word in query.words if word.weight >= 1)
     named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))
@@ -239,18 +229,15 @@ def _masks(
     columns = view.columns
     allowed = [view.viewer.sees(*chat) for chat in columns.chats] if view.viewer.agent else []
     if not all(allowed):
-        yield "agent", np.array(allowed, bool).take(columns.chat[docs])
+        yield "agent", passing(allowed, columns.chat[docs])
     if filters.chat is not None:
-        allowed = [chat == filters.chat for chat, _ in columns.chats]
-        yield "chat", np.array(allowed, bool).take(columns.chat[docs])
+        yield "chat", passing([chat == filters.chat for chat, _ in columns.chats], columns.chat[docs])
     if filters.outside is not None:
-        allowed = [filters.is_outside(chat) for chat, _ in columns.chats]
-        yield "outside", np.array(allowed, bool).take(columns.chat[docs])
+        yield "outside", passing([filters.is_outside(chat) for chat, _ in columns.chats], columns.chat[docs])
     if filters.echo:
         yield "echo", columns.same[docs] != filters.echo
     if filters.roles is not None:
-        allowed = [role in filters.roles for role, _ in columns.actors]
-        yield "roles", np.array(allowed, bool).take(columns.actor[docs])
+        yield "roles", passing([role in filters.roles for role, _ in columns.actors], columns.actor[docs])
     yield from time_masks(columns.at[docs], filters)
     yield from where_masks(view, docs, filters)
     if view.visible is not None:

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from holdfast.search.columns import Columns, Mask, passing
 from holdfast.store import metadata
-from holdfast.store.metadata import MetadataState
-from holdfast.types.where import Condition, Values, conditions
+from holdfast.store.metadata import Labelled, MetadataState
+from holdfast.types.where import Comparable, Condition, Values, Where, conditions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from holdfast.search.columns import Columns, Mask
     from holdfast.store.database import Database
-    from holdfast.store.metadata import Labelled
-    from holdfast.types.where import Comparable, Where
 
 # The number of keys whose values are kept, and of filters whose masks are kept, for each source of a space.
 _KEPT = 32
@@ -47,11 +45,6 @@ class KeyColumn(NamedTuple):
         """Return a copy with places for the documents up to another last one."""
         added = np.zeros(last - self.last, np.int32)
         return KeyColumn(self.key, np.concatenate([self.places, added]), self.values.copy())
-
-    def note(self, document: int, values: Values) -> None:
-        """Store the value of a document."""
-        if (value := values[self.key]) is not None:
-            self.places[document] = self.values.setdefault(value, len(self.values) + 1)
 
     def holds(self, condition: Condition, known: Mask) -> Mask:
         """Return a mask of the values for which a condition holds; `known` is its beginning."""
@@ -129,8 +122,9 @@ class KnownMetadata:
             rows = metadata.of_documents(self._database, self._space, self._source, after, last)
             for document, meta in rows:
                 values = Values(meta)
-                for column in longer:
-                    column.note(document, values)
+                for key, places, known_values in longer:
+                    if (value := values[key]) is not None:
+                        places[document] = known_values.setdefault(value, len(known_values) + 1)
             self.columns |= {column.key: column for column in longer}
         for test in tests:
             self.held[test.text] = self.columns[test.key].holds(test, self.held.get(test.text, _NONE_HELD))
@@ -186,8 +180,7 @@ class MetaMasks:
         if text in known.of_chats and known.of_chats[text].having:
             chat = columns.chat[: last + 1]
             holding, having = (
-                np.array([name in some for name, _ in columns.chats], bool).take(chat)
-                for some in known.of_chats[text]
+                passing([name in some for name, _ in columns.chats], chat) for some in known.of_chats[text]
             )
             mask |= lacking & holding
             lacking &= ~having

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.types import Hit, Why
+from holdfast.types import Hit, Scope, Why
 from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
-    from holdfast.types import Scope
+    from holdfast.search.message_source import RankedMessage
 
 # The share of a score that nearness may add: it decides between hits of about equal scores, and a clearly
 # better one of a distant space still comes first. The first space gets all of it, the next ones a half, a
@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 SHARE = 0.05
 
 
-class Scored(Protocol):
-    """A hit, or a candidate for one."""
-
-    @property
-    def score(self) -> float:
-        """The probability that it answers the query, 0 to 1."""
-
-
-F = TypeVar("F", bound=Scored)
+F = TypeVar("F", bound="Hit | RankedMessage")
 
 
 def weight(place: int) -> float:
@@ -59,7 +51,7 @@ def joined(
     return [(hit, place) for _, hit, place in best]
 
 
-def _text(hit: Scored) -> tuple[str, str] | None:
+def _text(hit: object) -> tuple[str, str] | None:
     """Return the key by which two records are duplicates; None for other hits."""
     if not isinstance(hit, Hit) or hit.source != "record":
         return None

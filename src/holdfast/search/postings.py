@@ -56,6 +56,9 @@ class Postings:
     ) -> None:
         self._columns = columns
         self._mask = mask
+        self.documents = columns.last if mask is None else int(mask.sum())
+        # The words that name speakers.
+        self.names: Container[int] = columns.names
         self._count = len(terms)
         # The terms of output follow those of what is said.
         marked = [term ^ analyze.OUTPUT for term in terms] if columns.total_output else []
@@ -112,15 +115,7 @@ class Postings:
         return self._columns.by_document(positions, counted, sizes)
 
 
-class Searched(NamedTuple):
-    """The postings of a source, its number of documents, and the words that name its speakers."""
-
-    postings: Postings
-    documents: int
-    names: Container[int]
-
-
-def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
+def match_terms(query: Query, sources: Sequence[Postings]) -> list[list[QueryTerm]]:
     """Return the terms of a query in each source; none where no source has any.
 
     A word that no source has is a term as well: it tells how much of the query is not found. A word that
@@ -129,14 +124,14 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     by_source: list[list[QueryTerm]] = [[] for _ in sources]
     total = sum(source.documents for source in sources)
     count = len(query.words)
-    having = [sum(counts) for counts in zip(*(source.postings.counts for source in sources), strict=True)]
+    having = [sum(counts) for counts in zip(*(source.counts for source in sources), strict=True)]
     present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
     present.sort()
     groups = _synonyms(query, having)
     # A look-up takes about as long for one term as for twenty.
     wanted = [*present, *chain.from_iterable(groups)]
-    said = [dict(zip(wanted, source.postings.of(wanted), strict=True)) for source in sources]
-    put_out = zip(*(source.postings.output(present) for source in sources), strict=True)
+    said = [dict(zip(wanted, source.of(wanted), strict=True)) for source in sources]
+    put_out = zip(*(source.output(present) for source in sources), strict=True)
     for n, output in zip(present, put_out, strict=True):
         word, everywhere = query.words[n], [of_source[n] for of_source in said]
         is_name = any(word.term in source.names for source in sources)
@@ -168,13 +163,10 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
 
 def _synonyms(query: Query, having: Sequence[int]) -> list[list[int]]:
     """Return the places of the synonyms of each word among the terms that are looked up."""
-    groups: list[list[int]] = []
-    first = len(query.words)
-    for word, own in zip(query.words, having, strict=False):
-        synonyms = [n for n in range(first, first + len(word.related)) if having[n]]
-        first += len(word.related)
-        groups.append(synonyms if own else synonyms[:_NEAREST])
-    return groups
+    return [
+        [n for n in places if having[n]][: None if own else _NEAREST]
+        for places, own in zip(query.synonyms, having, strict=False)
+    ]
 
 
 def _join_synonyms(synonyms: Sequence[TermPostings], documents: int) -> TermPostings:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from itertools import accumulate, pairwise, starmap
 from typing import NamedTuple
 
 from holdfast.errors import InvalidInput
@@ -91,6 +92,12 @@ class Query:
             *(word.term for word in self.words),
             *(term for word in self.words for term, _ in word.related),
         ]
+
+    @property
+    def synonyms(self) -> list[range]:
+        """The places of the synonyms of each word in `terms`."""
+        ends = accumulate((len(word.related) for word in self.words), initial=len(self.words))
+        return list(starmap(range, pairwise(ends)))
 
 
 def has_words(query: str) -> bool:

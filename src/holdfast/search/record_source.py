@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, RecordColumns, Viewer
+from holdfast.search.columns import Mask, Numbers, RecordColumns, Viewer, passing
 from holdfast.search.fusion import Ranked
-from holdfast.search.meaning import best_rows, explain_hits
+from holdfast.search.meaning import best_rows, explain_rows
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
     Document,
+    Matched,
     SearchSource,
     SourceView,
     parse_stored,
@@ -29,9 +30,7 @@ from holdfast.text import analyze
 from holdfast.types import Hit, Record, Why
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Numbers
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -40,33 +39,28 @@ if TYPE_CHECKING:
 _PAGE = 64
 
 
-def find(
-    view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
-) -> list[Hit]:
+def find(match: Matched, query: Query, filters: Filters) -> list[Hit]:
     """Return the records that match a query, best first."""
-    scores, rows = best(view, query, terms, filters)
-    reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
-    return [_hit(record, *reason) for (_, record), reason in zip(rows, reasons, strict=False)]
+    rows = explain_rows(match.view, filters.min_score, *best(match, query, filters))
+    return [_hit(*row) for row in rows]
 
 
-def best(
-    view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
-) -> tuple[rank.Scores, list[tuple[Ranked, Record]]]:
+def best(match: Matched, query: Query, filters: Filters) -> tuple[rank.Scores, list[tuple[Ranked, Record]]]:
     """Return the scores of the visible records, and the best records that pass with their ranks."""
-    read, page = partial(records.by_versions, view.database, view.space), min(max(filters.limit, 2), _PAGE)
-    return best_rows(view, query, terms, filters, page, read, partial(_checks, filters))
+    read = partial(records.by_versions, match.view.database, match.view.space)
+    page = min(max(filters.limit, 2), _PAGE)
+    return best_rows(match, query, filters, page, read, partial(_checks, filters))
 
 
 def _visible(columns: RecordColumns, viewer: Viewer, as_of: AsOf) -> Mask:
-    """Return a mask of the alive versions that belong to an agent, or to none."""
-    return columns.visible(as_of.version, viewer, shared=True)
+    return columns.visible(as_of.version, viewer)
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
     """Yield a mask of some versions for each filter that needs no row."""
     if filters.kinds is not None:
-        allowed = np.array([kind in filters.kinds for kind, _ in view.columns.actors], bool)
-        yield "kinds", allowed.take(view.columns.actor.take(docs))
+        allowed = [kind in filters.kinds for kind, _ in view.columns.actors]
+        yield "kinds", passing(allowed, view.columns.actor.take(docs))
     if filters.tags is not None:
         tagged = records.versions_with_tags(view.database, view.space, sorted(filters.tags))
         yield "tags", np.isin(docs, tagged)
@@ -89,7 +83,7 @@ def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
 
 def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
     """Return the newest version of a record, even if retracted or in quarantine; no note of a run."""
-    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.viewer, shared=True)
+    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.viewer)
     record = records.by_versions(view.database, view.space, [version]).get(version)
     if record is None or record.run:
         return None
@@ -139,6 +133,6 @@ def _with_wordings(text: str, wordings: str | None) -> str:
     return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
 
 
-RECORDS = SearchSource("record", RecordColumns, _read_versions, _visible, find, _masks, _look_up)
+RECORDS = SearchSource("record", RecordColumns, _read_versions, _visible, find, _masks, _look_up, shared=True)
 # Records in quarantine, seldom searched: the database has their words only in their own rows.
 WAITING = replace(RECORDS, read=partial(_read_versions, waiting=True), stored=False)

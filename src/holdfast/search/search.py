@@ -1,7 +1,7 @@
 """Search: a query goes in, hits with their reasons come out.
 
-The path of a query: `filters.check`, `query.parse`, `Index.view` of each source, `postings.match`, then
-`find` of the source, which scores (`rank`), filters and reads the best.
+The path of a query: `filters.check`, `query.parse`, `Index.view` of each source, `postings.match_terms`,
+then `find` of the source, which scores (`rank`), filters and reads the best.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from holdfast.errors import Unavailable
 from holdfast.search import nearness, record_source
 from holdfast.search.filters import Filters
 from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
-from holdfast.search.meaning import QueryVector
-from holdfast.search.message_source import MESSAGES, MatchedMessages, MessageRanking, RankedMessage
-from holdfast.search.postings import QueryTerm, match
+from holdfast.search.meaning import QueryEmbedder, QueryVector
+from holdfast.search.message_source import MESSAGES, MessageRanking, RankedMessage
+from holdfast.search.postings import match_terms
 from holdfast.search.query import Query, has_words, parse
 from holdfast.search.record_source import RECORDS, WAITING
-from holdfast.search.source import SearchSource, SourceView
+from holdfast.search.source import Matched, SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
@@ -35,7 +37,6 @@ from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.events import Events
-    from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.meta_masks import KnownMetadata, MetaMasks
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -253,24 +254,15 @@ class Search:
                 self._total -= self._sizes.pop(oldest, 0)
 
 
-class Matched(NamedTuple):
-    """A source of a space as a query sees it, and the terms of the query in it."""
-
-    view: SourceView[Any]
-    terms: list[QueryTerm]
-
-
 def _slips(
     query: Query, views: Sequence[SourceView[Any]], indexes: Sequence[Index[Any]]
 ) -> dict[int, tuple[tuple[int, str], ...]]:
     """Return the nearest words of the texts for each word of a query that none of them has in any form."""
-    having = [sum(counts) for counts in zip(*(view.searched.postings.counts for view in views), strict=True)]
+    having = [sum(counts) for counts in zip(*(view.postings.counts for view in views), strict=True)]
     meant: dict[int, tuple[tuple[int, str], ...]] = {}
-    first = len(query.words)
-    for word, own in zip(query.words, having, strict=False):
-        forms = having[first : first + len(word.related)]
-        first += len(word.related)
-        if not own and not any(forms) and may_be_slip(word.written) and len(meant) < MAX_SLIPS:
+    for word, own, forms in zip(query.words, having, query.synonyms, strict=False):
+        is_unknown = not own and not any(having[n] for n in forms)
+        if is_unknown and may_be_slip(word.written) and len(meant) < MAX_SLIPS:
             parts = [part for index in indexes for part in index.parts]
             near = {other: slips for part in parts for slips, other in part.vocabulary.near(word.written)}
             least = min(near.values(), default=0)
@@ -279,14 +271,13 @@ def _slips(
     return meant
 
 
-def _messages(matched: Mapping[str, Sequence[Sequence[Matched]]], query: Query) -> dict[str, MatchedMessages]:
+def _messages(matched: Mapping[str, Iterable[Iterable[Matched]]]) -> dict[str, Matched]:
     """Return what a query matches among the messages of each space."""
     return {
-        space: MatchedMessages(view, query, terms)
+        space: match
         for space, groups in matched.items()
-        for group in groups
-        for view, terms in group
-        if view.source is MESSAGES and (terms or view.near)
+        for match in chain.from_iterable(groups)
+        if match.view.source is MESSAGES and (match.terms or match.view.near)
     }
 
 
@@ -338,8 +329,8 @@ class SearchReader:
         if setting is None:
             return False
         first = replace(filters, sources=frozenset(("message",)), limit=1)
-        messages = _messages(self._matched_everywhere(setting, first), setting)
-        ranking = MessageRanking(list(messages.values()), first)
+        messages = _messages(self._matched_everywhere(setting, first))
+        ranking = MessageRanking(setting, messages.values(), first)
         return ranking.most * setting.length > BY_CHANCE + setting.length / ONE_IN
 
     def _matched_everywhere(self, query: Query, filters: Filters) -> dict[str, list[list[Matched]]]:
@@ -350,16 +341,16 @@ class SearchReader:
     def _find(self, query: Query, filters: Filters) -> list[Hit]:
         matched = self._matched_everywhere(query, filters)
         spaces = tuple(matched)
-        messages = _messages(matched, query)
-        ranking = MessageRanking(list(messages.values()), filters)
+        messages = _messages(matched)
+        ranking = MessageRanking(query, messages.values(), filters)
         best = dict(zip(messages, ranking.best, strict=True))
 
         def find(space: str, wanted: Filters) -> Iterator[Hit | RankedMessage]:
             yield from (message for message in best.get(space, ()) if message.score >= wanted.min_score)
             for group in matched[space]:
-                for view, terms in group:
-                    if view.source.find is not None and (terms or view.near):
-                        yield from view.source.find(view, query, terms, wanted)
+                for match in group:
+                    if match.view.source.find is not None and (match.terms or match.view.near):
+                        yield from match.view.source.find(match, query, wanted)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)])
@@ -394,7 +385,7 @@ class SearchReader:
                 words = (word._replace(related=meant.get(word.term, word.related)) for word in query.words)
                 query = replace(query, words=tuple(words))
                 views = [self._view(index, query.terms, as_of) for index in indexes]
-            terms = match(query, [view.searched for view in views])
+            terms = match_terms(query, [view.postings for view in views])
             yield list(map(Matched, views, terms))
 
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
@@ -412,7 +403,7 @@ class SearchReader:
             self.degraded = _OTHER_SIZE
             return view
         # Only for those who have an embedder.
-        from holdfast.search.vector_scan import Near
+        from holdfast.search.vectors import Near
 
         return replace(view, near=Near(kept.matrix, meaning.vector, meaning.weight))
 
@@ -420,12 +411,12 @@ class SearchReader:
         """Return the records of a space that match a query, best first, and how each stands out."""
         (index,) = self._indexes[space]
         view = self._view(index, query.terms, filters.as_of_in(space))
-        (matched,) = match(query, [view.searched])
-        pairs = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
+        (terms,) = match_terms(query, [view.postings])
+        pairs = record_source.best(Matched(view, terms), query, filters)[1] if terms or view.near else []
         if view.near is None:
             return [(record, 0.0) for _, record in pairs]
-        deviations = view.near.standing([ranked.doc for ranked, _ in pairs])
-        return [(record, stands) for (_, record), stands in zip(pairs, deviations, strict=True)]
+        deviations = view.near.standing(np.array([ranked.doc for ranked, _ in pairs], np.int64))
+        return [(record, stands) for (_, record), stands in zip(pairs, deviations.tolist(), strict=True)]
 
     def release(self) -> None:
         """Release the indexes after the last recall, so that others need not wait for the end of the read."""

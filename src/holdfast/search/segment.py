@@ -124,28 +124,11 @@ class Segment:
     def _arrays(self) -> list[NDArray[np.generic]]:
         return [getattr(self, name) for name, _, _ in _LAYOUT]
 
-    def __eq__(self, other: object) -> bool:
-        """Return whether both have the same content."""
-        return isinstance(other, Segment) and self.encode() == other.encode()
-
-    def __hash__(self) -> int:
-        """Return a hash of the range that it covers."""
-        return hash((self.first, self.last))
-
     def encode(self) -> bytes:
         """Return the segment as bytes."""
-        header = json.dumps(
-            {
-                "first": self.first,
-                "count": self.count,
-                "terms": len(self.terms),
-                "postings": len(self.places),
-                "passages": len(self.words),
-                "letters": len(self.letters),
-                "chats": self.chats,
-                "actors": self.actors,
-            }
-        ).encode()
+        lengths = {length: len(getattr(self, name)) for name, _, length in _LAYOUT if length != "offsets"}
+        names = {"chats": self.chats, "actors": self.actors}
+        header = json.dumps({"first": self.first, **lengths, **names}).encode()
         head = _MAGIC + len(header).to_bytes(8, "little") + header
         padding = b" " * (-len(head) % 8)
         arrays = (array.astype(array.dtype.newbyteorder("<")).tobytes() for array in self._arrays())
@@ -180,7 +163,7 @@ def _decode(body: bytes) -> tuple[Segment, int]:
         raise BadSegment("it does not begin as a segment does")
     size = int.from_bytes(body[8:16], "little")
     header = json.loads(body[16 : 16 + size])
-    lengths = {key: int(header[key]) for key in ("count", "terms", "postings", "passages", "letters")}
+    lengths = {length: int(header[length]) for _, _, length in _LAYOUT if length != "offsets"}
     lengths["offsets"] = lengths["terms"] + 1
     position = 16 + size + -(16 + size) % 8
     arrays: dict[str, Any] = {}
@@ -325,16 +308,17 @@ def merge(parts: Sequence[Segment]) -> Segment:
         np.concatenate([part.frequencies for part in parts]),
         **columns,
         letters=_letters(set().union(*(part.vocabulary.words for part in parts))),
-        chat=np.concatenate([_renumber(part.chat, part.chats, chats) for part in parts]),
-        actor=np.concatenate([_renumber(part.actor, part.actors, actors) for part in parts]),
+        chat=np.concatenate([renumber(part.chat, part.chats, chats) for part in parts]),
+        actor=np.concatenate([renumber(part.actor, part.actors, actors) for part in parts]),
         chats=tuple(chats),
         actors=tuple(actors),
     )
 
 
-def _renumber(
+def renumber(
     column: NDArray[np.uint32], names: Iterable[tuple[str, str]], numbers: dict[tuple[str, str], int]
 ) -> NDArray[np.uint32]:
+    """Return a column of numbers of names, with those that the names have, or get, in `numbers`."""
     table = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.uint32)
     return table[column]
 

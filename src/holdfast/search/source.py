@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ from holdfast.types.where import clauses
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
     from holdfast.search.meta_masks import MetaMasks
-    from holdfast.search.postings import QueryTerm, Searched
+    from holdfast.search.postings import Postings, QueryTerm
     from holdfast.search.query import Query
-    from holdfast.search.vector_scan import Near
+    from holdfast.search.vectors import Near
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
 
@@ -47,18 +47,19 @@ class SearchSource(Generic[C]):
     documents that an agent sees at a version, None for all. `find` returns the hits of a query; it is None
     for messages, which are ranked in all spaces at once. `masks` yields the name of each filter and a mask of
     documents, and `look_up` returns the document of a reference, None if the view does not show it.
-    `joined` returns the names of documents of other agents that an agent sees.
-    `stored` is whether its segments are kept in the database.
+    `joined` returns the names of documents of other agents that an agent sees; `shared` is whether it sees
+    those of no agent as well. `stored` is whether its segments are kept in the database.
     """
 
     name: Source
     columns: Callable[[], C]
     read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
     visible: Callable[[C, Viewer, AsOf], Mask | None]
-    find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]] | None
+    find: Callable[[Matched, Query, Filters], list[Hit]] | None
     masks: Callable[[SourceView[C], Numbers, Filters], Iterable[tuple[str, Mask]]]
     look_up: Callable[[SourceView[C], str, Filters], Document | None]
     joined: Callable[[Database, str, str], frozenset[str]] = lambda *_: frozenset()
+    shared: bool = False
     stored: bool = True
 
     def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:
@@ -85,9 +86,16 @@ class SourceView(Generic[C]):
     viewer: Viewer
     columns: C
     visible: Mask | None
-    searched: Searched
+    postings: Postings
+    meta: MetaMasks | None
     near: Near | None = None
-    meta: MetaMasks | None = None
+
+
+class Matched(NamedTuple):
+    """A source of a space as a query sees it, and the terms of the query in it."""
+
+    view: SourceView[Any]
+    terms: list[QueryTerm]
 
 
 def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[tuple[str, Mask]]:

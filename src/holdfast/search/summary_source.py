@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search.columns import Mask, RecordColumns, Viewer
-from holdfast.search.meaning import best_rows, explain_hits
+from holdfast.search.columns import Mask, Numbers, RecordColumns, Viewer
+from holdfast.search.meaning import best_rows, explain_rows
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Document, SearchSource, SourceView, time_masks
+from holdfast.search.source import Document, Matched, SearchSource, SourceView, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW
+from holdfast.store.records import NOW, AsOf
 from holdfast.types import Hit, Why
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Numbers
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
-    from holdfast.store.records import AsOf
     from holdfast.types import Summary
 
 # Summaries read at once: each is a page of text.
 _PAGE = 8
 
 
-def find(
-    view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
-) -> list[Hit]:
+def find(match: Matched, query: Query, filters: Filters) -> list[Hit]:
     """Return the summaries that match a query, best first."""
-    read = partial(summaries.by_numbers, view.database, view.space)
-    scores, rows = best_rows(view, query, terms, filters, _PAGE, read, partial(_checks, filters))
-    reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
-    return [summary_hit(*reason, summary) for (_, summary), reason in zip(rows, reasons, strict=False)]
+    read = partial(summaries.by_numbers, match.view.database, match.view.space)
+    best = best_rows(match, query, filters, _PAGE, read, partial(_checks, filters))
+    return [summary_hit(*row) for row in explain_rows(match.view, filters.min_score, *best)]
 
 
-def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
+def summary_hit(summary: Summary, score: float, why: Why) -> Hit:
     """Return a summary as a hit."""
     return Hit(
         "summary",
@@ -59,7 +53,7 @@ def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
 
 
 def _visible(columns: RecordColumns, viewer: Viewer, _as_of: AsOf) -> Mask:
-    return columns.visible(NOW.version, viewer, shared=False)
+    return columns.visible(NOW.version, viewer)
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
@@ -77,11 +71,11 @@ def _checks(filters: Filters, summary: Summary) -> Iterator[tuple[str, bool]]:
 
 def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
     """Return the summary with an id."""
-    number = view.columns.newest(reference, NOW.version, view.viewer, shared=False)
+    number = view.columns.newest(reference, NOW.version, view.viewer)
     summary = summaries.by_numbers(view.database, view.space, [number]).get(number)
     if summary is None:
         return None
-    return Document(number, summary_hit(0.0, Why({}), summary), tuple(_checks(filters, summary)))
+    return Document(number, summary_hit(summary, 0.0, Why({})), tuple(_checks(filters, summary)))
 
 
 def _read_summaries(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:

@@ -24,7 +24,6 @@ from holdfast.store.message_rows import (
 )
 from holdfast.store.sessions import join, write_label
 from holdfast.text.late_pattern import late_pattern
-from holdfast.text.titles import title_from
 from holdfast.types import MAX_COUNT, Message, ToolCall
 from holdfast.types.references import write_reference
 
@@ -254,6 +253,11 @@ def call_key(call: str) -> str:
 
 def title_of(*texts: str) -> str:
     """Return the title of a chat by the requests of its user, credentials masked: it is shown everywhere."""
+    if not texts:
+        return ""
+    # Loads the text analysis, which an append of a later message does not need.
+    from holdfast.text.titles import title_from
+
     return title_from(texts, mask)
 
 

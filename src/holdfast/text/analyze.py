@@ -115,12 +115,10 @@ def _analyze(token: str) -> Token:
         (content if weight == 1 or (weight and len(word) > 1) else others).append(word)
     words = [normal(word) for word in content]
     others = [word if word.isascii() else normal(word) for word in others]
-    whole = whole_term(token)
     tells_time = any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in content)
     if not token.isascii():
         tells_time = tells_time or unspaced.tells_time(fold(token))
-    spelled = spelled_out(token)
-    terms = [*words, *others, *([whole] if whole else []), *([spelled] if spelled else []), *variants(token)]
+    terms = [*words, *others, *filter(None, (whole_term(token), spelled_out(token))), *variants(token)]
     return Token(tuple(hash_term(term) for term in terms), len(words), tells_time)
 
 

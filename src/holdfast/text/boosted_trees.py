@@ -32,17 +32,9 @@ class Forest:
     def load(cls, package: str, name: str) -> Forest:
         """Load a forest from a file of a package."""
         packed = load_arrays(package, name)
-        return cls(
-            {str(column): place for place, column in enumerate(packed["columns"])},
-            tuple(map(str, packed["classes"])),
-            packed["roots"].astype(np.int32),
-            packed["feature"],
-            packed["threshold"],
-            packed["children"].astype(np.int32),
-            packed["value"],
-            packed["base"],
-            int(packed["depth"]),
-        )
+        columns, classes, depth = (packed.pop(name) for name in ("columns", "classes", "depth"))
+        places = {str(column): place for place, column in enumerate(columns)}
+        return cls(places, tuple(map(str, classes)), depth=int(depth), **packed)
 
     def judge(self, examples: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
         """Return the probability of each class for each example, shape (examples, classes).

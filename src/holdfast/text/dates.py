@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import MAXYEAR, UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from holdfast.text.analyze import fold
@@ -91,10 +91,7 @@ def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
 
 def month_start(year: int, month: int, zone: tzinfo = UTC) -> int:
     """Return the start of a month in microseconds since the epoch; month 13 is in the next year."""
-    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
-    if year > MAXYEAR:
-        return _END_OF_TIME
-    return int(datetime(year, month, 1, tzinfo=zone).timestamp()) * 1_000_000
+    return _later(year + (month - 1) // 12, (month - 1) % 12 + 1, 0, zone, _END_OF_TIME)
 
 
 def _later(year: int, month: int, days: int, zone: tzinfo, otherwise: int) -> int:

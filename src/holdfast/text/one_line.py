@@ -61,9 +61,8 @@ _FILLER = re.compile(
 _LONGEST_FILLER = 80
 
 _CLOSERS = "\"'”’»)]」』）】"
-_END = re.compile(
-    rf"(?:(?P<narrow>[.!?؟۔።։।॥။។]+)|[。！？｡]+)[{re.escape(_CLOSERS)}]*"
-)  # the wide ones need no space behind them
+# The wide ones need no space behind them.
+_END = re.compile(rf"(?:(?P<narrow>[.!?؟۔።։।॥။។]+)|[。！？｡]+)[{re.escape(_CLOSERS)}]*")
 _ABBREVIATIONS = frozenset(
     "dr mr mrs ms prof st jr sr inc ltd co corp dept est approx etc vs cf al fig figs eq vol pp ed eds ca "
     "bzw usw bspw evtl ggf inkl nr str mio mrd resp incl excl min max avg jan feb mar apr jun jul aug sep "

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
+from itertools import chain
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.text.analyze import fold
-from holdfast.text.dates import find_dates
+from holdfast.text.dates import PartialDate, find_dates, spans
 from holdfast.text.tables import headed_lists
 from holdfast.text.units import NUMBER_WORDS, WEEKDAYS
 from holdfast.types import to_time
@@ -28,8 +29,8 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
     """
     lower = text.lower() if text.isascii() else fold(text)
     # Most queries name no day: only patterns whose key is there are looked for.
-    named = dict.fromkeys(found for key, some in _patterns().items() if key in lower for found in some)
-    days = dict.fromkeys(span for pattern, kind in named for span in _found(pattern, kind, lower, now))
+    named = dict.fromkeys(chain.from_iterable(some for key, some in _patterns().items() if key in lower))
+    days = dict.fromkeys(span for pattern, kind in named for span in _spans_of(pattern, kind, lower, now))
     return list(days)
 
 
@@ -49,8 +50,8 @@ def named_span(text: str, now: datetime) -> tuple[int, int] | None:
         # A weekday alone is the last one.
         if relative := find_spans(text, now) or find_spans(f"on {text}", now):
             return relative[0]
-        for year, month, day in find_dates(text)[:1]:
-            return _of_date(year, month, day, now)
+        for named in find_dates(text)[:1]:
+            return _of_date(named, now)
     return None
 
 
@@ -62,30 +63,27 @@ def time_named(value: object, now: datetime, *, ends: bool = False) -> datetime:
 
     """
     name = value.strip() if isinstance(value, str) else ""
-    try:
+    # A week is more than the Monday that ISO 8601 takes it for.
+    with suppress(InvalidInput):
         if not _WEEK.fullmatch(name):
             return to_time(value, "time", now.tzinfo or UTC, ends=ends)
-        raise InvalidInput("It is a week.", "Take its days.")
-    except InvalidInput as error:
-        if span := named_span(name, now):
-            return datetime.fromtimestamp(span[ends] / 1_000_000, UTC)
-        raise InvalidInput(
-            f"{shown(value)} names no time.",
-            "Pass one, a day or a week: 2026-03-14, 14 March, yesterday, last week, 2026-W11.",
-        ) from error
+    if span := named_span(name, now):
+        return datetime.fromtimestamp(span[ends] / 1_000_000, UTC)
+    raise InvalidInput(
+        f"{shown(value)} names no time.",
+        "Pass one, a day or a week: 2026-03-14, 14 March, yesterday, last week, 2026-W11.",
+    )
 
 
-def _of_date(year: int | None, month: int | None, day: int | None, now: datetime) -> tuple[int, int]:
+def _of_date(named: PartialDate, now: datetime) -> tuple[int, int]:
     """Return the span of a date; without a year, the last one that has begun."""
-    today = now.date()
-    if year is None:
+    today, (_, month, day) = now.date(), named
+    if named.year is None:
         years = (y for y in range(today.year, today.year - 9, -1) if not (day == 29 and month == 2 and y % 4))
         year = next(y for y in years if (y, month, day or 1) <= (today.year, today.month, today.day))
-    first = date(year, month or 1, day or 1)
-    if day:
-        return _micros(first, now), _micros(first + timedelta(1), now)
-    following = date(year + 1, 1, 1) if month is None else _month(first, -1)
-    return _micros(first, now), _micros(following, now)
+        named = named._replace(year=year)
+    first, before, _ = spans(named, 0, 0, now.tzinfo or UTC)[-1]
+    return first, before
 
 
 @cache
@@ -106,7 +104,7 @@ def _patterns() -> dict[str, list[tuple[re.Pattern[str], str]]]:
     return patterns
 
 
-def _found(pattern: re.Pattern[str], kind: str, text: str, now: datetime) -> Iterator[tuple[int, int]]:
+def _spans_of(pattern: re.Pattern[str], kind: str, text: str, now: datetime) -> Iterator[tuple[int, int]]:
     today = now.date()
     for match in pattern.finditer(text):
         given = match[1] if pattern.groups else ""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-LONGEST = (
-    400  # characters of a sentence; a longer one is cut at its clauses, and where it has none, at a space
-)
+# Characters of a sentence; a longer one is cut at its clauses, and where it has none, at a space.
+LONGEST = 400
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ITEM = re.compile(r"[ \t]{0,40}(?:(?:[-*+•‣◦–—>|#]{1,6}|\(?\d{1,3}[.)]|\[[ xX]\])[ \t]{1,20})+")

@@ -37,7 +37,11 @@ def snippet(text: str, words: Iterable[str], width: int, weights: Mapping[str, f
         places = [(first, "") for first, _ in find(text[:_MAX_ANALYZED], words)]
     if not places or width < _LEAD:
         return around(text, max(0, min(places, default=(0,))[0] - width // 5), width)
-    first, last = _densest(sorted(place for place, _ in places), len(text))
+    # The part of a long text that has most of them.
+    every = sorted(place for place, _ in places)
+    begins = [max(0, place - _WIDE // 5) for place in every] if len(text) > _WIDE else [0]
+    first = max(begins, key=lambda begin: bisect_left(every, begin + _WIDE) - bisect_left(every, begin))
+    last = min(len(text), first + _WIDE)
     starts = _starts(text, first, last, min(_LONGEST, width // 3))
     spans = list(pairwise((*starts, last)))
     said: dict[int, set[str]] = {}
@@ -67,13 +71,6 @@ def _places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
                 places.append((place, word))
             place = lowered.find(written, end)
     return places
-
-
-def _densest(places: list[int], size: int) -> tuple[int, int]:
-    """Return the bounds of the part of a long text that has most of some places."""
-    starts = [max(0, place - _WIDE // 5) for place in places] if size > _WIDE else [0]
-    first = max(starts, key=lambda start: bisect_left(places, start + _WIDE) - bisect_left(places, start))
-    return first, min(size, first + _WIDE)
 
 
 def _starts(text: str, start: int, last: int, longest: int) -> list[int]:

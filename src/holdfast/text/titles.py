@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
 
 from holdfast.text.late_pattern import late_pattern
+from holdfast.text.one_line import gist, lines_without_code
+from holdfast.text.requests import apart, is_by_program, is_courtesy
+from holdfast.text.sentences import sentences, without_filler
 
 WIDTH = 80  # characters of a title
 # Characters that are read of a message, elements of clients aside, from its beginning and its end.
@@ -69,9 +72,6 @@ def title_from(texts: Sequence[str], mask: Callable[[str], str] = str) -> str:
 
 def title_line(text: str, width: int = WIDTH) -> str:
     """Return a text as a title shows it: its gist on one line, without what a terminal would carry out."""
-    # Loads the text analysis, which an append of a later message does not need.
-    from holdfast.text.one_line import gist
-
     return gist(_HIDDEN.sub("", text), width)
 
 
@@ -104,10 +104,6 @@ def _ends(text: str, head: int) -> str:
 
 
 def _title_of(request: str) -> str:
-    from holdfast.text.one_line import lines_without_code
-    from holdfast.text.requests import apart, is_by_program
-    from holdfast.text.sentences import sentences
-
     if heading := _heading("\n".join(lines_without_code(request)).strip()):
         return title_line(heading)
     section = _section(request)
@@ -130,9 +126,6 @@ def _title_of(request: str) -> str:
 
 def _sentence(every: Sequence[str]) -> str:
     """Return the first sentence that is no courtesy, with those that follow where it is short."""
-    from holdfast.text.requests import is_courtesy
-    from holdfast.text.sentences import without_filler
-
     title = ""
     for sentence in every:
         if title or not is_courtesy(sentence):

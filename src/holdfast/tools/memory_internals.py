@@ -113,5 +113,5 @@ def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:
         scope = cast("Any", provider).scope
         space, names = scope.space, [noted(*split_space(reference, scope), scope) for reference in what]
         with _NOTING:
-            shown = dict.fromkeys((*internals.prompts.shown(space, chat.id), *names))
+            shown = dict.fromkeys((*internals.prompts.last_prompt(space, chat.id).shown, *names))
             internals.prompts.show(space, chat.id, tuple(shown)[-_REMEMBERED:])
