@@ -172,7 +172,7 @@ def test_calibration_says_how_likely_hits_answer(sales: Path) -> None:
     assert numbers["files"].keys() == {str(sales)}
     for how in ("words", "words and meaning"):
         measured = numbers[f"message by {how}"]
-        assert [len(measured[name]) for name in ("used", "fitted")] == [3, 3]
+        assert [len(measured[name]) for name in ("used", "fitted")] == [4, 4]
         assert measured["reliability"]["area"] > 0.5, "right hits are the likelier ones"
 
 

@@ -21,7 +21,9 @@ def test_stats_of_all(cli: Cli) -> None:
     assert "from      2026-03-02 18:04 to 2026-06-2" in text
     assert f"database  {cli.db}, " in text
     answer = cli.json("stats")
-    assert set(answer) == {"chats", "archived", "messages", "tokens", "oldest", "newest", "database", "bytes"}
+    assert answer.keys() == {
+        *("chats", "archived", "messages", "tokens", "oldest", "newest", "database", "bytes", "embedder"),
+    }
     assert answer["oldest"] == "2026-03-02T18:04:00+00:00"
     assert answer["bytes"] > 10_000
     assert cli.json("stats", "--user", "bob")["oldest"] is None
