@@ -115,22 +115,12 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
             fitted, result = fit(halves[0]), measure(halves[1], used[source])
             name = f"{source} by {how}"
             numbers[name] = {"used": used[source], "fitted": fitted, "reliability": result._asdict()}
-            rows.append((name, _coefficients(used[source]), _coefficients(fitted), *_figures(result)))
-            tenths.append((name, *map(_shown, (result.first, *result.bins[-5:]))))
+            figures = (f"{100 * value:.1f}" for value in (result.right, result.error, result.area))
+            both = (", ".join(f"{value:.2f}" for value in one) for one in (used[source], fitted))
+            rows.append((name, *both, f"{result.hits:,}", *figures))
+            of_some = (f"{100 * one:.0f} / {100 * two:.0f}" for one, two in (result.first, *result.bins[-5:]))
+            tenths.append((name, *of_some))
     return Report(numbers, (Table(*_FITTED, tuple(rows)), Table(*_TENTHS, tuple(tenths))))
-
-
-def _shown(one: tuple[float, float]) -> str:
-    likely, right = one
-    return f"{100 * likely:.0f} / {100 * right:.0f}"
-
-
-def _coefficients(one: Calibration) -> str:
-    return ", ".join(f"{value:.2f}" for value in one)
-
-
-def _figures(one: Reliability) -> tuple[str, ...]:
-    return (f"{one.hits:,}", *(f"{100 * value:.1f}" for value in (one.right, one.error, one.area)))
 
 
 def _is_enough(answers: Sequence[Answered]) -> bool:
@@ -219,6 +209,7 @@ def _asked(
     # Chats and coding sessions count alike, however many questions there are about them.
     asked = Counter(corpus.files[0] for corpus in corpora for question in corpus.questions if question.gold)
     for corpus in corpora:
+        weight = _EACH / asked[corpus.files[0]]
         noted, said_there = facts.get(corpus.name, {}), {one.id: one for one in corpus.messages()}
         with Memory(":memory:", user="person", embed=embedder, learning=UNLIMITED) as memory:
             _fill(memory, corpus, noted)
@@ -237,10 +228,7 @@ def _asked(
                         scores = used[source].scores(np.array([hit.score for hit in hits]))
                         worth = _OF_SUMMARY if source == "summary" else 1.0
                         are_right = np.array([worth * (hit in right) for hit in hits])
-                        yield (
-                            source,
-                            Answered(question.text, scores, are_right, _EACH / asked[corpus.files[0]]),
-                        )
+                        yield source, Answered(question.text, scores, are_right, weight)
 
 
 def _fill(memory: Memory, corpus: Corpus, facts: Iterable[str]) -> None:

@@ -54,7 +54,11 @@ def command(name: str, arguments: str = "") -> str:
             ["Please do all of these:\n\n- Split the parser\n- Test it"],
             "Please do all of these: Split the parser",
         ),
-        # The first sentence that a person said.
+        (["Plan:\n\n1. Split the parser\n2. Test it"], "Plan: Split the parser"),
+        # The first sentence that a person said, but for courtesy.
+        (["hi", "Please rename the bell."], "Please rename the bell."),
+        (["hello!", "thanks"], "hello!"),
+        ([TRACE], "ValueError: no such day"),
         (["Hi there! I need to change my flight. Can you help?"], "I need to change my flight."),
         (["你好！请修复登录页面的错误。谢谢。"], "请修复登录页面的错误。"),
         (["Merci ! Corrige le test. Il échoue."], "Corrige le test."),

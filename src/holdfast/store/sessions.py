@@ -50,6 +50,10 @@ _FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space > :after"
 _INHABITED = ("sessions", "jobs", "records", "pads", "grants", "items")
 _NAME = 60  # characters of the name of a file or a tool in a title
 # Answers that are read for a title.
+_GREETING = f"""
+    SELECT content FROM messages
+    WHERE space = :space AND chat = :chat AND role = 'user' AND length(content) <= {_NAME}
+    ORDER BY seq LIMIT 1"""
 _NEWEST_ANSWERS = f"""
     SELECT {WITHOUT_VERDICTS} FROM messages WHERE space = :space AND chat = :chat AND role = 'assistant'
     ORDER BY seq DESC LIMIT 50"""
@@ -238,10 +242,12 @@ def _info(db: Reader, scope: Scope, row: Row, zone: tzinfo | None) -> ChatInfo:
 def _title_by_tools(db: Reader, space: str, chat: str, zone: tzinfo | None) -> str:
     """Return what was done last in a chat where nobody asked for anything: the file or the tool, and the day.
 
-    It is read anew each time, as it changes until somebody says something.
+    Where nothing was done either, it is how a person greeted. It is read anew each time, as it changes until
+    somebody asks for something.
     """
     # Few chats have no title.
     from holdfast.messages.tool_uses import tool_uses
+    from holdfast.text.requests import is_courtesy
     from holdfast.text.titles import title_line
 
     used = ""
@@ -252,7 +258,8 @@ def _title_by_tools(db: Reader, space: str, chat: str, zone: tzinfo | None) -> s
                 file = re.split(r"[/\\]", use.paths[-1].rstrip("/\\"))[-1]
                 return f"Edited {title_line(mask(file), _NAME)}, {day}"
             used = used or f"{title_line(mask(use.name), _NAME)}, {day}"
-    return used
+    said = (text for (text,) in db.all(_GREETING, space=space, chat=chat) if is_courtesy(text))
+    return used or title_line(mask(next(said, "")))
 
 
 def _meta(text: str | None) -> dict[str, object]:

@@ -131,14 +131,8 @@ def _days_of(chat: str, times: Sequence[Row], zone: tzinfo) -> Iterator[_Entry]:
 
 def _chat_day(db: Reader, scope: Scope, entry: _Entry, zone: tzinfo) -> ChatDay:
     at, chat = entry.place.at, entry.place.chat
-    where = {
-        "first": entry.first,
-        "last": entry.last,
-        "since": at,
-        "until": _midnight(at, zone, 1),
-        "limit": _READ,
-    }
-    requests = db.all(_REQUESTS, space=scope.space, chat=chat, **where)
+    where = {"first": entry.first, "last": entry.last, "since": at, "until": _midnight(at, zone, 1)}
+    requests = db.all(_REQUESTS, space=scope.space, chat=chat, limit=_READ, **where)
     said: list[str] = []
     for (text,) in requests:
         title = title_from([text], mask) if len(said) < _SAID else ""

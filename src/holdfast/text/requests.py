@@ -36,6 +36,7 @@ _COURTESY = frozenset(
 )
 # Lines of a block that may be pasted, the marks of code and logs, and how rare they are in prose.
 _FEWEST, _ONE_MARK_IN = 3, 9
+_TRACE = "Traceback (most recent call last)"
 _MARKS = re.compile(r"[0-9_/\\{}()\[\]<>=|:;#*@$%^~+-]")
 _WORDS = 4  # of a line among them that is a sentence
 # What a text of several parts has: an end before its end.
@@ -128,7 +129,8 @@ def _is_sentence(line: str) -> bool:
 
 def is_by_program(line: str) -> bool:
     """Return whether a line looks as a program wrote it: indented, or with many marks and digits."""
-    return line[:1].isspace() or len(_MARKS.findall(line)) * _ONE_MARK_IN > len(line)
+    marks = len(_MARKS.findall(line))
+    return marks * _ONE_MARK_IN > len(line) or line.startswith((*" \t", _TRACE))
 
 
 def points_back(request: str) -> bool:

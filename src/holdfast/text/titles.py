@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice, zip_longest
+from itertools import dropwhile, islice, zip_longest
 
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.one_line import gist, lines_without_code
 from holdfast.text.requests import apart, is_by_program, is_courtesy
-from holdfast.text.sentences import sentences, without_filler
+from holdfast.text.sentences import is_question, sentences, without_filler
 
 WIDTH = 80  # characters of a title
 # Characters that are read of a message, elements of clients aside, from its beginning and its end.
@@ -49,7 +49,7 @@ _LABEL = 4  # characters of a heading that is a label, in a script without space
 
 
 def title_from(texts: Sequence[str], mask: Callable[[str], str] = str) -> str:
-    r"""Return the title of a chat in which a person said some texts, the first ones; "" if they give none.
+    r"""Return the title of a chat in which a person said some texts, the first ones; "" for courtesy alone.
 
     A command is one with its arguments, unless it is the client's own. `mask` takes out credentials before
     anything is cut.
@@ -65,7 +65,7 @@ def title_from(texts: Sequence[str], mask: Callable[[str], str] = str) -> str:
         if name and not is_own:
             return title_line(mask(f"{name} {arguments}"))
         request = _without_clients(text)
-        if request and (title := _title_of(mask(request))):
+        if request and not is_courtesy(request) and (title := _title_of(mask(request))):
             return title
     return ""
 
@@ -118,7 +118,7 @@ def _title_of(request: str) -> str:
     ]
     title = _sentence(sentences("\n\n".join(map("\n".join, typed or blocks))))
     if not title or title.endswith(_ANNOUNCES):
-        lines = pasted or ([] if title else request.splitlines())
+        lines = (line for line in pasted or request.splitlines() if line.strip() != title)
         error = _ERROR.search(request)
         title += f" {error[1] if error else next(filter(_SAYS.match, lines), '')}"
     return title_line(title)
@@ -126,12 +126,14 @@ def _title_of(request: str) -> str:
 
 def _sentence(every: Sequence[str]) -> str:
     """Return the first sentence that is no courtesy, with those that follow where it is short."""
-    title = ""
-    for sentence in every:
-        if title or not is_courtesy(sentence):
-            # A greeting in whichever language.
-            is_greeting = len(title.split()) < _FEWEST_WORDS and title.endswith(("!", "！"))
-            title = f"{'' if is_greeting else title} {without_filler(sentence)}".lstrip()
+    title, told = "", list(dropwhile(is_courtesy, every))
+    if told and told[0].endswith(_ANNOUNCES):
+        # What is asked about a paste says more than that there is one.
+        told = list(dropwhile(lambda sentence: not is_question(sentence), told)) or told
+    for sentence in told:
+        # A greeting in whichever language.
+        is_greeting = len(title.split()) < _FEWEST_WORDS and title.endswith(("!", "！"))
+        title = f"{'' if is_greeting else title} {without_filler(sentence)}".lstrip()
         enough = _SHORT if title.isascii() else _SHORT_ELSEWHERE
         if (len(title.split()) >= _FEWEST_WORDS or len(title) >= enough) and not title.endswith(_ANNOUNCES):
             break

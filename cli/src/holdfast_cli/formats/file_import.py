@@ -159,7 +159,7 @@ class FileImport:
         if count and not before:
             _describe(memory, chat, origin)
         elif stats.info and stats.info.title in {
-            Imports(memory).title_of(item.message.content) for item in items
+            Imports(memory).title_of(item.message.content) or item.message.content for item in items
         }:
             # It has no title of its own yet, and may have got one in the file since.
             _describe(memory, chat, ImportedChat(chat.id, origin.title))
