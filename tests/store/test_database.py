@@ -208,7 +208,7 @@ import os, sys
 import encodings.idna, traceback
 from holdfast import HoldfastError, Memory
 with Memory(":memory:") as first:  # loads what nobody may not read
-    first.chat("monday").append(role="user", content="hello")
+    first.chat("monday").append(role="user", content="Mend the bell.")
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
