@@ -94,3 +94,14 @@ def test_the_callers_guard_overrules_what_is_kept(shared_location: str) -> None:
         assert [hit.flags for hit in memory.recall("quagga", chat="harmless")] == [("instruction",)]
         ask(shared_location)
         assert [hit.flags for hit in memory.recall("quagga", chat="harmless")] == [("instruction",)]
+
+
+def test_with_a_key_a_verdict_that_somebody_else_wrote_is_not_believed(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
+        memory.chat("orders").append(role="user", content=LONG["orders"])
+        assert memory.recall("quagga")[0].flags == ("instruction",)
+        forged = "UPDATE verdicts SET flags = '[[], []]' WHERE space = :space RETURNING seq"
+        with memory._runtime.database.writing() as tx:
+            assert tx.all(forged, space=memory.scope.space)
+    with Memory(shared_location, user="ada", key=b"a key of sixteen bytes") as memory:
+        assert memory.recall("quagga")[0].flags == ("instruction",)

@@ -287,9 +287,9 @@ class MessageColumns(Columns):
         self.passage_words = _grow(self.passage_words, self.places + 1)
         self.owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), segment.passages)
         self.passage_words[start : self.places + 1] = segment.words
-        helps = np.array([role == "assistant" for role, _ in self.actors])
         self.assisted = _grow(self.assisted, len(self.chats))
-        self.assisted[self.chat[new][helps[self.actor[new]]]] = True
+        by_assistants = passing([role == "assistant" for role, _ in segment.actors], segment.actor)
+        self.assisted[self.chat[new][by_assistants]] = True
         self.several[new] = segment.passages > 1
         w = weights.WEIGHTS
         self.context_share[new] = w.context / (1 + self.words[new] / w.context_words)

@@ -198,11 +198,12 @@ def _least(total: Floats, same: NDArray[np.uint64], limit: int) -> float:
 
 def first_of_equals(same: NDArray[np.uint64], scores: Floats) -> Mask:
     """Return a mask of the best of the documents that say the same; of equal scores, the last."""
-    order = np.lexsort((np.arange(len(same)), scores, same))
-    ordered, last = same[order], np.ones(len(same), bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=last[:-1])
-    mask: Mask = same == 0
-    mask[order[last]] = True
+    mask, ordered = np.ones(len(same), bool), np.sort(same)
+    # 0 is no text.
+    again = ordered[1:][(ordered[1:] == ordered[:-1]) & (ordered[1:] > 0)]
+    some = np.flatnonzero(np.isin(same, again))
+    some = some[np.lexsort((some, scores[some], same[some]))]
+    mask[some[:-1]] = same[some[1:]] != same[some[:-1]]
     return mask
 
 
@@ -249,12 +250,12 @@ def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Sco
     share = 1 - weights.WEIGHTS.later
     if share == 1 or scores.said is None:
         return scores
-    high = scores.total >= every.each(_floors(scores, every, limit), scores.docs)
-    among = every.take("chat", scores.docs) if later == "chat" else every.spaces(scores.docs)
+    places = np.flatnonzero(scores.total >= every.each(_floors(scores, every, limit), scores.docs))
     if later == "chat":
-        high &= every.together(part.assisted[: len(part.chats)] for part in every.columns).take(among)
-    places = np.flatnonzero(high)
-    docs, among = scores.docs[places], among[places]
+        assisted = every.together(part.assisted[: len(part.chats)] for part in every.columns)
+        places = places[assisted.take(every.take("chat", scores.docs[places]))]
+    docs = scores.docs[places]
+    among = every.take("chat", docs) if later == "chat" else every.spaces(docs)
     chats, raised = among.tolist(), scores.total[places].tolist()
     # The terms of each message as the bits of a number.
     bits = np.packbits(scores.said[:, places].T, axis=1, bitorder="little")

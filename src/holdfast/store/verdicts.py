@@ -65,9 +65,12 @@ class Verdict(NamedTuple):
         return "".join((*parts, text[at:]))
 
 
-def kept(db: Reader, space: str, chat: str, seq: int, guard: str) -> Verdict | None:
-    """Return what a version of our own guard found in a message; None where that is not known."""
-    rows = db.all(_KEPT, space=space, chat=chat, seq=seq, guard=OWN + guard)
+def kept(db: Database, space: str, chat: str, seq: int, guard: str) -> Verdict | None:
+    """Return what a version of our own guard found in a message; None where that is not known.
+
+    Who has a key believes nothing without a checksum by it, and verdicts have none.
+    """
+    rows = [] if db.key else db.all(_KEPT, space=space, chat=chat, seq=seq, guard=OWN + guard)
     with suppress(*DECODING_ERRORS):
         flags, masks = json.loads(rows[0][0])
         return Verdict(tuple(flags), [(int(start), int(end), str(mask)) for start, end, mask in masks])
