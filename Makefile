@@ -9,6 +9,9 @@ WORKERS ?= 2
 export WORKERS
 PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
+# What an installation compiles, and by what.
+KERNEL = hatch_build.py src/holdfast/search/_kernel.c
+
 # What the random cases of a soak are made from.
 SEED := $(or $(SEED),$(shell date +%s))
 
@@ -74,12 +77,12 @@ clean:                          ## remove the environment and what was built
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml cli/pyproject.toml
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml cli/pyproject.toml $(KERNEL)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --editable ./cli
 	@touch $@
 
 # pip takes ten times as long for as many packages.
-$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml cli/pyproject.toml
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml cli/pyproject.toml $(KERNEL)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[$(EXTRAS)]" --editable ./cli
 	@touch $(VENV)/.installed $@

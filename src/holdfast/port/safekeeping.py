@@ -8,18 +8,19 @@ from holdfast.errors import InvalidInput
 from holdfast.store import database
 from holdfast.store.file_state import FileState, file_state
 from holdfast.store.schema import NEWEST, check_number
-from holdfast.store.sqlite_errors import SAVE
 from holdfast.types.late import importer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from holdfast.memory import Memory
+    from holdfast.search.sums import kernel_in_use
     from holdfast.store.database import Database
     from holdfast.store.salvage import salvage
     from holdfast.store.space_rows import RestoreReport
 
-__getattr__ = importer("holdfast.port.safekeeping", {"store.salvage": "salvage"}, "holdfast")
+_LATE = {"store.salvage": "salvage", "search.sums": "kernel_in_use"}
+__getattr__ = importer("holdfast.port.safekeeping", _LATE, "holdfast")
 
 
 def read_rows(memory: Memory) -> Iterator[tuple[str | None, str, Mapping[str, object]]]:

@@ -234,7 +234,6 @@ class MessageColumns(Columns):
         self.owner = np.zeros(64, np.int64)
         # Of each chat whether an assistant speaks in it.
         self.assisted = np.zeros(64, bool)
-        # The documents whose previous one in the chat is not stored right before them.
         self._jumps: list[NDArray[np.int64]] = []
         self.passage_words = np.zeros(64, np.uint32)
 
@@ -267,11 +266,11 @@ class MessageColumns(Columns):
             for (i, j), (k, m) in zip(pairwise(ends.tolist()), pairwise(inside), strict=True)
         ]
 
-    def apart(self) -> Numbers:
-        """Return the documents with a neighbour, at most two messages away, that is stored elsewhere."""
+    def jumps(self) -> Integers:
+        """Return the documents whose previous one in the chat is not stored right before them."""
         jumps = self._jumps[0] if len(self._jumps) == 1 else np.concatenate([NO_NUMBERS, *self._jumps])
         self._jumps = [jumps]
-        return np.concatenate(self.around(jumps))
+        return jumps
 
     def around(self, docs: Numbers) -> tuple[Numbers, ...]:
         """Return documents, those before and after each, and those two before and after; 0 for none."""

@@ -15,20 +15,14 @@ from holdfast.search.columns import Floats, Mask, MessageColumns, Numbers
 class Corpora:
     """The columns of some spaces, one after the other.
 
-    Documents, blocks, actors and chats are numbered on from space to space. Document 0 of each space stays in
-    its place and stands for none. All numbers that are passed come in the order of their spaces.
+    Documents, actors and chats are numbered on from space to space. Document 0 of each space stays in its
+    place and stands for none. All documents that are passed come in the order of their spaces.
     """
 
     def __init__(self, columns: Sequence[MessageColumns]) -> None:
         self.columns = columns
         self.documents = _begins(space.last + 1 for space in columns)
-        self.places = _begins(space.places + 1 for space in columns)
-        self.blocks = _begins(space.blocks for space in columns)
         self._begins = {
-            "previous": self.documents,
-            "next": self.documents,
-            "owner": self.documents,
-            "block": self.blocks,
             "actor": _begins(len(space.actors) for space in columns),
             "chat": _begins(len(space.chats) for space in columns),
         }
@@ -38,42 +32,32 @@ class Corpora:
         self._centre: Numbers | None = None
         self._neighbours: Sequence[Numbers] = ()
 
-    def bounds(self, numbers: Numbers, begins: Sequence[int] | None = None) -> list[int]:
-        """Return the places where the numbers of each space begin, and the end of the last one."""
-        if len(self.columns) == 1:
-            return [0, len(numbers)]
-        # Numbers of one space stand together, which is all that this search needs.
-        inner = numbers.searchsorted((begins or self.documents)[1:-1])
-        return [0, *inner.tolist(), len(numbers)]
+    def bounds(self, docs: Numbers) -> list[int]:
+        """Return the places where the documents of each space begin, and the end of the last one."""
+        # Documents of one space stand together, which is all that this search needs.
+        inner = docs.searchsorted(self.documents[1:-1]).tolist() if len(self.columns) > 1 else []
+        return [0, *inner, len(docs)]
 
-    def take(self, column: str, numbers: Numbers, begins: Sequence[int] | None = None) -> NDArray[Any]:
-        """Return the values of a column for some documents, or for other numbers, which begin at `begins`."""
-        if len(self.columns) == 1:
-            alone: NDArray[Any] = getattr(self.columns[0], column).take(numbers)
-            return alone
-        local = self._split(numbers, begins)
-        parts = [getattr(space, column).take(some) for space, some in zip(self.columns, local, strict=True)]
-        if shifts := self._begins.get(column):
+    def take(self, column: str, docs: Numbers) -> NDArray[Any]:
+        """Return the values of a column for some documents."""
+        spaces = zip(self.columns, self.split(docs), strict=True)
+        parts = [getattr(space, column).take(some) for space, some in spaces]
+        if len(parts) > 1 and (shifts := self._begins.get(column)):
             parts = [part + shift for part, shift in zip(parts, shifts, strict=False)]
-        return np.concatenate(parts)
+        return self.together(parts)
 
-    def _split(self, numbers: Numbers, begins: Sequence[int] | None = None) -> list[Numbers]:
-        """Return the numbers of each space as local numbers."""
+    def split(self, docs: Numbers) -> list[Numbers]:
+        """Return the documents of each space by their numbers there."""
         if len(self.columns) == 1:
-            return [numbers]
-        if numbers is not self._numbers:
-            ends, firsts = pairwise(self.bounds(numbers, begins)), begins or self.documents
-            local = [numbers[start:end] - first for (start, end), first in zip(ends, firsts, strict=False)]
-            self._numbers, self._local = numbers, local
+            return [docs]
+        if docs is not self._numbers:
+            bounds = zip(pairwise(self.bounds(docs)), self.documents, strict=False)
+            self._numbers, self._local = docs, [docs[start:end] - first for (start, end), first in bounds]
         return self._local
 
-    def each(
-        self, values: Sequence[float], numbers: Numbers, begins: Sequence[int] | None = None
-    ) -> float | Floats:
-        """Return the value of its space for each number; a scalar if there is one space."""
-        if len(values) == 1:
-            return values[0]
-        return np.repeat(values, np.diff(self.bounds(numbers, begins)))
+    def each(self, values: Sequence[float], docs: Numbers) -> float | Floats:
+        """Return the value of its space for each document; a scalar if there is one space."""
+        return values[0] if len(values) == 1 else np.repeat(values, np.diff(self.bounds(docs)))
 
     def together(self, arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
         """Return arrays of the spaces one after the other."""
@@ -94,7 +78,7 @@ class Corpora:
         Document 0 of the space stands for none.
         """
         if docs is not self._centre:
-            spaces = zip(self.columns, self._split(docs), strict=True)
+            spaces = zip(self.columns, self.split(docs), strict=True)
             near = [columns.around(some) for columns, some in spaces]
             self._centre, self._neighbours = docs, near[0]
             if len(near) > 1:

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.bm25 import MessageSums, add_at, relative, saturate
+from holdfast.search.bm25 import add_at, relative, saturate
 from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
 from holdfast.search.corpora import Corpora
 from holdfast.search.postings import LIKE, QueryTerm
+from holdfast.search.sums import MessageSums
 from holdfast.types import Why
 
 if TYPE_CHECKING:
@@ -317,12 +318,9 @@ def _exact(
 ) -> Scores:
     """Return the scores of some messages; `bonus` has one for every message."""
     w = weights.WEIGHTS
-    share, (context, said) = every.take("context_share", docs), sums.context(docs)
-    parts = {
-        "words": (1 - share) * sums.words(docs),
-        "neighbours": share * context,
-        "session": sums.blocks.take(every.take("block", docs)),
-    }
+    share, (of_docs, (said, put_out)) = every.take("context_share", docs), sums.of(docs)
+    words, context, blocks, output = of_docs
+    parts = {"words": (1 - share) * words, "neighbours": share * context, "session": blocks}
     halves = every.each([_half(terms) for terms in sums.terms], docs)
     factors = {"substance": _substance(every.take("words", docs), halves)}
     if w.conclusion:
@@ -334,7 +332,7 @@ def _exact(
         factors["speaker"] = every.together(spoken).take(every.take("actor", docs))
     if focuses[0].asks_time:
         factors["time words"] = 1 + w.time * every.take("tells_time", docs).astype(np.float64)
-    bonuses = {} if sums.output is None else {"output": sums.output.take(docs)}
+    bonuses = {"output": output}
     if bonus is not None:
         bonuses["date"] = bonus.take(docs)
     ceilings = [
@@ -343,7 +341,7 @@ def _exact(
     ]
 
     def match_words(places: Sequence[int]) -> list[tuple[str, ...]]:
-        return sums.match_words(docs[places], said[:, places])
+        return sums.match_words(docs[places], (said | put_out)[:, places])
 
     total, ceiling = _combine(docs, parts, factors, bonuses), every.each(ceilings, docs)
     return Scores(docs, total, parts, factors, bonuses, ceiling, match_words, said)

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.store.sqlite_errors import LOCKED, result_code
+from holdfast.store.sqlite_errors import LOCKED, SAVE, result_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class FileState:
     """The state of a database file.
 
     `schema` is its version; 0 stands for a file without one. `problem` is the error of SQLite, "" if it
-    can be read.
+    can be read; `todo` says what to do then.
     """
 
     exists: bool
@@ -24,6 +24,7 @@ class FileState:
     locked: bool = False
     schema: int = 0
     problem: str = ""
+    todo: str = SAVE
 
 
 def file_state(path: str) -> FileState:
@@ -37,10 +38,8 @@ def file_state(path: str) -> FileState:
         uri = f"{Path(path).absolute().as_uri()}?mode={'rw' if writable else 'ro'}"
         with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
-            schema = _schema(connection)
-            return FileState(
-                exists=True, writable=writable, locked=writable and _is_locked(connection), schema=schema
-            )
+            schema, locked = _schema(connection), writable and _is_locked(connection)
+            return FileState(exists=True, writable=writable, locked=locked, schema=schema)
     except sqlite3.Error as error:
         locked = result_code(error) in LOCKED
         return FileState(exists=True, writable=writable, locked=locked, problem="" if locked else str(error))

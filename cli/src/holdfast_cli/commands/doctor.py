@@ -9,7 +9,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.errors import HoldfastError
-from holdfast.port.safekeeping import FileState, file_state
+from holdfast.port import safekeeping
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Screen, count, plain
 from holdfast_cli.commands.render.wording import in_options
@@ -53,7 +53,7 @@ def doctor(options: DoctorOptions) -> None:
         installed=installed,
         deliveries=deliveries(runs, home),
         database=_database(options),
-        versions={"holdfast": __version__, **versions},
+        versions={"holdfast": __version__, "kernel": safekeeping.kernel_in_use(), **versions},
         pauses=pause.read(),
         unwritable="" if journal.is_writable() else str(journal.folder()),
         switched_off=hooks_switch(home, root),
@@ -66,10 +66,10 @@ def doctor(options: DoctorOptions) -> None:
         raise typer.Exit(1)
 
 
-def _database(options: Options) -> FileState | str:
+def _database(options: Options) -> safekeeping.FileState | str:
     """Return the state of the database, or an error; a file is neither made nor migrated."""
     if "://" not in options.location:
-        return file_state(options.location)
+        return safekeeping.file_state(options.location)
     try:
         with options.open() as memory:
             memory.grants.users()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.errors import HoldfastError
-from holdfast.port.safekeeping import NEWEST, SAVE, FileState, check_number
+from holdfast.port.safekeeping import NEWEST, FileState, check_number
 from holdfast.port.safety import mask
 from holdfast_cli.hooks.clients import NAMES, client_of
 from holdfast_cli.hooks.hook_call import EVENTS
@@ -225,7 +225,7 @@ def _check_database(state: FileState | str) -> Iterator[HealthCheck]:
     if not state.exists:
         yield _note("database", "There is none yet: the first hook that stores makes it.")
     elif state.problem:
-        yield _action("database", f"It cannot be read: {state.problem}.", SAVE)
+        yield _action("database", f"It cannot be read: {state.problem}.", state.todo)
     elif not state.writable:
         todo = "Check your rights to the file and its folder."
         yield _action("database", "It cannot be written.", todo)
