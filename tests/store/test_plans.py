@@ -375,6 +375,27 @@ def test_sqlite_passes_over_no_summary_that_has_grown_since() -> None:
             assert all("parent=? AND ended=?" in step for step in found), plan
 
 
+def test_other_tenants_cost_a_tenant_nothing() -> None:
+    ran: list[str] = []
+    with Memory(":memory:") as app:
+        ours = app.scoped(tenant="ours")
+        ours.scoped(user="ada").chat("c").append(role="user", content="hello")
+        counts = set()
+        for others in (0, 40):
+            for number in range(others):
+                app.scoped(tenant=f"a{number}", user="bob").chat("c").append(role="user", content="hello")
+                app.scoped(tenant=f"z{number}", user="bob").chat("c").append(role="user", content="hello")
+            ours.learning.work(everyone=True)
+            writer = app._runtime.database._writer  # type: ignore[attr-defined]  # of SQLite
+            writer.set_trace_callback(ran.append)
+            assert ours.grants.users() == ["ada"]
+            ours.learning.work(everyone=True)
+            writer.set_trace_callback(None)
+            counts.add(len(ran))
+            ran.clear()
+    assert len(counts) == 1
+
+
 def is_long(step: str) -> bool:
     """Say whether a step of a plan reads a table or index from end to end, or all records of a space."""
     return bool(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain, takewhile
 from typing import TypeAlias, TypeVar, get_args
 
 from holdfast.errors import Closed, Conflict, Damaged, HoldfastError, InvalidInput, ModelFailed, Reason
@@ -122,16 +123,12 @@ class Worker:
     def _scopes(self) -> Iterator[Scope]:
         """Yield the scopes of the users of this tenant that have chats, and of the tenant itself."""
         # Begin after the user served last, so that a limit does not always serve the same users.
-        own, last = self.context.scope, self.workers.last_served
-        after, rounds = last, 2 if last else 1
-        while rounds:
-            space = sessions.next_space(self.context.database, after)
-            if space is None or (rounds == 1 and last and space > last):
-                after, rounds = "", rounds - 1
-                continue
-            after, scope = space, scope_of(space)
-            if scope.tenant == own.tenant:
-                yield replace(scope, agent=own.agent)
+        own, last, database = self.context.scope, self.workers.last_served, self.context.database
+        shared = own.shared.space
+        after = sessions.spaces_below(database, shared, after=last) if last else ()
+        until = sessions.spaces_below(database, shared, itself=True)
+        for space in chain(after, takewhile(lambda space: not last or space <= last, until)):
+            yield replace(scope_of(space), agent=own.agent)
 
     def estimate(self) -> WorkResult:
         """Return the cost of the due work, and the records it adds without a model; write nothing."""

@@ -132,7 +132,7 @@ class Grants(Handle):
     def users(self) -> list[str]:
         """Name the users of this tenant of whom something is stored; "" stands for what all of them share."""
         self._check_scope(None)
-        return sessions.users(self._database, self._scope.tenant)
+        return sessions.users(self._database, self._scope)
 
     def _carry(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
         intake, identity = self._writer.users_intake(by), check_name(id, "The id of a record")

@@ -45,7 +45,7 @@ _LIST = f"""
     AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
     ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset"""
 # The only statement that crosses spaces: a worker has to find spaces to work for. It reads their names only.
-_FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space > :after"
+_FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space {} :after"
 # A space is not empty where one of these tables has rows of it.
 _INHABITED = ("sessions", "jobs", "records", "pads", "grants", "items")
 _NAME = 60  # characters of the name of a file or a tool in a title
@@ -157,24 +157,29 @@ def agent_values(agent: str) -> dict[str, str]:
     return {"agent": agent, "line": f"\n{agent}\n"}
 
 
-def next_space(db: Reader, after: str, tables: Iterable[str] = _INHABITED) -> str | None:
-    """Return the next space after another one, in the order of the database, that has rows in some tables."""
-    nearest = " UNION ALL ".join(map(_FIRST_SPACE.format, tables))
+def _next_space(db: Reader, after: str, tables: Iterable[str], relation: str = ">") -> str | None:
+    nearest = " UNION ALL ".join(_FIRST_SPACE.format(table, relation) for table in tables)
     return first_value(db, str, f"SELECT min(space) FROM ({nearest}) AS nearest", after=after)
 
 
-def spaces_below(db: Reader, prefix: str, tables: Iterable[str] = _INHABITED) -> Iterator[str]:
-    """Iterate over the spaces below one, whose name with a slash is `prefix`; over all for ""."""
-    space = next_space(db, prefix, tables)
+def spaces_below(
+    db: Reader, prefix: str, tables: Iterable[str] = _INHABITED, *, after: str = "", itself: bool = False
+) -> Iterator[str]:
+    """Iterate over the spaces with rows in some tables, in the order of the database, one look for each.
+
+    They are below one, whose name with a slash is `prefix`, or all for "". With `itself` the shared space of
+    a tenant, which has that name, is one of them; `after` leaves out those up to a space.
+    """
+    space = _next_space(db, after or prefix, tables, ">=" if itself and not after else ">")
     while space is not None and space.startswith(prefix):
         yield space
-        space = next_space(db, space, tables)
+        space = _next_space(db, space, tables)
 
 
-def users(db: Reader, tenant: str) -> list[str]:
+def users(db: Reader, scope: Scope) -> list[str]:
     """Return the users of a tenant whose spaces are not empty; "" stands for the shared space."""
-    scopes = map(scope_of, spaces_below(db, ""))
-    return sorted({scope.user for scope in scopes if scope.tenant == tenant and not scope.team})
+    scopes = map(scope_of, spaces_below(db, scope.shared.space, itself=True))
+    return sorted({scope.user for scope in scopes if not scope.team})
 
 
 def projects(db: Reader, scope: Scope) -> list[str]:
