@@ -22,6 +22,10 @@ BLOCK = 128
 # Documents linked at once: each operation on more than 128 KB would allocate new memory.
 _LINKED = 8192
 
+# What is of an assistant's turn; 0 is of somebody else's.
+ANSWER = 2
+_TURN = {"assistant": ANSWER, "tool": 1}
+
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Integers: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -201,8 +205,8 @@ class MessageColumns(Columns):
 
     `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between.
     `block` is the part of a chat, between pauses, that a document belongs to. `run` counts from the last
-    pause. `output` are the words of output, and `several` whether there are several passages;
-    `passage_words` are those at each place, and `owner` its document. `context_share` is the share
+    pause. `output` are the words of output, `turn` who is speaking, and `several` whether there are several
+    passages; `passage_words` are those at each place, and `owner` its document. `context_share` is the share
     of the neighbours in the score.
     """
 
@@ -214,6 +218,7 @@ class MessageColumns(Columns):
         "block": np.int64,
         "run": np.int32,
         "output": np.uint32,
+        "turn": np.uint8,
         "several": np.bool_,
         "context_share": np.float64,
     }
@@ -223,6 +228,7 @@ class MessageColumns(Columns):
     run: NDArray[np.int32]
     block: NDArray[np.int64]
     output: NDArray[np.uint32]
+    turn: NDArray[np.uint8]
     several: Mask
     context_share: NDArray[np.float64]
 
@@ -287,8 +293,8 @@ class MessageColumns(Columns):
         self.owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), segment.passages)
         self.passage_words[start : self.places + 1] = segment.words
         self.assisted = _grow(self.assisted, len(self.chats))
-        by_assistants = passing([role == "assistant" for role, _ in segment.actors], segment.actor)
-        self.assisted[self.chat[new][by_assistants]] = True
+        self.turn[new] = np.array([_TURN.get(role, 0) for role, _ in segment.actors]).take(segment.actor)
+        self.assisted[self.chat[new][self.turn[new] == ANSWER]] = True
         self.several[new] = segment.passages > 1
         w = weights.WEIGHTS
         self.context_share[new] = w.context / (1 + self.words[new] / w.context_words)

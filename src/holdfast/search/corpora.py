@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search.columns import Floats, Mask, MessageColumns, Numbers
+from holdfast.search.columns import ANSWER, Floats, Mask, MessageColumns, Numbers
 
 
 class Corpora:
@@ -87,20 +87,11 @@ class Corpora:
 
     def concludes(self, docs: Numbers) -> Mask:
         """Return a mask of the documents that are an assistant's last one of several in a turn."""
-        roles = [role for columns in self.columns for role, _ in columns.actors]
-        assistant = np.array([role == "assistant" for role in roles], bool)
-        in_turn = np.array([role in ("assistant", "tool") for role in roles], bool)
-        # Document 0 of each space stands for none.
-        none = self.each(self.documents[:-1], docs)
         docs, before, after, *_ = self.around(docs)
-
-        def goes_on(places: Numbers) -> Mask:
-            there: Mask = places > none
-            there &= in_turn.take(self.take("actor", places))
-            return there
-
-        answers: Mask = assistant.take(self.take("actor", docs))
-        return answers & goes_on(before) & ~goes_on(after)
+        answers: Mask = self.take("turn", docs) == ANSWER
+        answers &= self.take("turn", before) > 0
+        answers &= self.take("turn", after) == 0
+        return answers
 
 
 def _begins(sizes: Iterable[int]) -> list[int]:

@@ -202,6 +202,8 @@ def first_of_equals(same: NDArray[np.uint64], scores: Floats) -> Mask:
     mask, ordered = np.ones(len(same), bool), np.sort(same)
     # 0 is no text.
     again = ordered[1:][(ordered[1:] == ordered[:-1]) & (ordered[1:] > 0)]
+    if not len(again):
+        return mask
     some = np.flatnonzero(np.isin(same, again))
     some = some[np.lexsort((some, scores[some], same[some]))]
     mask[some[:-1]] = same[some[1:]] != same[some[:-1]]
