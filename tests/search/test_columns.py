@@ -213,3 +213,8 @@ def test_a_speaker_is_known_by_every_way_to_write_the_name(name: str, written: t
 @pytest.mark.parametrize("role", ["tool", "system", "developer"])
 def test_the_name_of_what_is_no_person_is_no_speaker(role: str) -> None:
     assert extended([build([IndexedDocument(1, "a", "", role, "search", 0, ("x",))])]).names == {}
+
+
+def test_few_messages_take_as_much_memory_as_they_need() -> None:
+    said = [Said("a", f"the {number}. message of a short chat", minutes=number) for number in range(100)]
+    assert extended(parts(documents(said), [100])).nbytes < 200 * len(said)

@@ -94,7 +94,7 @@ class Columns(ABC):
         self.names: dict[int, set[int]] = {}
         # The newest document of each chat.
         self._newest = np.zeros(64, np.int32)
-        self._allocate(1024)
+        self._allocate(64)
 
     def documents(self, places: Numbers) -> Numbers:
         """Return the documents of passages; here each document is one passage."""
