@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast.dedup import relate
@@ -185,12 +185,13 @@ def test_it_never_raises_and_is_deterministic(old: str, new: str) -> None:
     assert relate(new, [old]) == relate(new, [old])
 
 
-# The case of an identifier may be all that tells it from another one.
-PLAIN = [text for text in FACTS if not re.search(r"[#_]|[a-z][A-Z]|\bCI\b", text)]
+# The case of an identifier or of an abbreviation may be all that tells it from another one.
+PLAIN = [text for text in FACTS if not re.search(r"[#_]|[a-z][A-Z]|\b[A-Z]{2,}\b", text)]
 
 
 @given(st.sampled_from(PLAIN), st.sampled_from(["", ".", "!", " …", "\n", '"']), st.booleans())
 def test_a_text_is_a_duplicate_of_itself(text: str, mark: str, loud: bool) -> None:
+    assume(not (text[-1].isdigit() and mark == '"'))  # inches
     assert relate((text.upper() if loud else text.lower()) + mark, [text]).kind == "duplicate"
 
 

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -251,6 +252,10 @@ def test_what_is_cached_is_what_is_found(texts: list[str]) -> None:
         assert len(guard._kinds_cache) <= guard._MOST_CACHED
 
 
+# A process masks a text once, whatever databases it stands in.
+NUMBERS = count(1)
+
+
 def test_hits_that_were_not_flagged_are_not_masked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     said = [{"role": "user", "content": f"The quokka {n} ate leaves."} for n in range(50)]
     memory.chat("monday").append(said)
@@ -264,8 +269,9 @@ def test_hits_that_were_not_flagged_are_not_masked(memory: Memory, monkeypatch: 
     monkeypatch.setattr(guard, "_find_secrets", find)
     assert len(memory.recall("quokka", limit=50)) == 50
     assert looked == []
-    memory.chat("monday").append(role="user", content=f"The deploy user has the key {KEY}.")
+    user = f"The deploy user {next(NUMBERS)}"
+    memory.chat("monday").append(role="user", content=f"{user} has the key {KEY}.")
     (hit, *_) = memory.recall("deploy user", limit=50)
-    assert asdict(hit)["text"] == "The deploy user has the key [redacted: AWS access key]."
+    assert asdict(hit)["text"] == f"{user} has the key [redacted: AWS access key]."
     assert all("deploy" in text for text in looked)
     assert looked

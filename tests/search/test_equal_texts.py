@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Memory
+from holdfast import Memory, ToolCall
 from holdfast.text.analyze import hash_same
 from recall_corpora import START, Said, found, tell
 from soak import cases
@@ -54,6 +55,16 @@ def test_a_repeated_text_leaves_room_for_others(space: Memory) -> None:
     tell(space, [Said(f"chat{n}", "pump seal leaks") for n in range(40)])
     tell(space, [Said("fix", "A ring of size 12 stopped the leak at the pump.")])
     assert len(space.recall("pump seal leaks", limit=2)) == 2
+
+
+def test_half_a_character_in_a_call_does_not_stop_the_index(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append(role="assistant", calls=[ToolCall("c1", "read", {"path": "whole"})])
+    chat.append(role="user", content="The plan is in the blue folder.")
+    with quick._runtime.database.writing() as tx:
+        calls = json.dumps([["c1", "read", {"path": "a\ud83d"}]])
+        tx.all("UPDATE messages SET calls = :calls WHERE calls IS NOT NULL", calls=calls)
+    assert quick.recall("Where is the plan?")[0].seq == 2
 
 
 @each(

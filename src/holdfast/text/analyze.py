@@ -309,4 +309,4 @@ def plain_tokens(every: Iterable[str]) -> list[str]:
 
 def hash_term(term: str) -> int:
     """Return the 64-bit hash of a term, the same in every process and on every machine."""
-    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
