@@ -174,7 +174,6 @@ class SpeedPlan:
     repeats: int = 3
     added: int = 300  # messages that are added and looked for at once
     starts: int = 10  # of a Python process
-    hostile: int = 1_000_000  # bytes of a text that is appended
 
 
 QUICK = SpeedPlan()
