@@ -58,11 +58,7 @@ def recall(
     _show(report, options)
 
 
-def prompts(
-    options: Output,
-    *,
-    data: Data,
-) -> None:
+def prompts(options: Output, *, data: Data) -> None:
     """Measure recall for questions among small talk and pastes, beside the questions alone.
 
     Example: `python -m benchmarks prompts locomo.json`
@@ -105,11 +101,7 @@ def side_by_side(
     _show(report, options)
 
 
-def meaning(
-    options: Output,
-    *,
-    data: Data,
-) -> None:
+def meaning(options: Output, *, data: Data) -> None:
     """Measure what an embedder adds to recall, from one that is noise to one that knows the answers.
 
     Example: `python -m benchmarks meaning locomo.json realmem/`
@@ -120,11 +112,7 @@ def meaning(
     _show(run(data, progress=_progress), options)
 
 
-def calibration(
-    options: Output,
-    *,
-    data: Data,
-) -> None:
+def calibration(options: Output, *, data: Data) -> None:
     """Measure whether the scores of hits are how likely they answer.
 
     Example: `python -m benchmarks calibration locomo.json`
@@ -155,12 +143,7 @@ def speed(
     _show(report, options)
 
 
-def context(
-    options: Output,
-    *,
-    data: Data,
-    only: Only = None,
-) -> None:
+def context(options: Output, *, data: Data, only: Only = None) -> None:
     """Measure what compaction takes, what prompts hold, and what summaries keep.
 
     Example: `python -m benchmarks context ~/.claude/projects locomo.json`

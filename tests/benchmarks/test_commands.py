@@ -243,11 +243,10 @@ def test_records_are_measured_and_examples_judged(tmp_path: Path) -> None:
     confusion = judged["merge"][0]["fitted"]["confusion"]
     assert [confusion[label][label] for label in labels.values()] == [1, 1, 1]
     assert [judged["guard"][0][side]["all"]["stopped"] for side in ("harmful", "harmless")] == [1, 0]
-    plan = RecordsPlan(60, 2, 3, 1, 6, 4, (5, 10), 10, 3, 1, 1)
+    plan = RecordsPlan(60, 2, 3, 1, 6, 4, 10, 3, 1, 1)
     measured = named(numbers_of(records.run(plan=plan, pairs=[of_pairs], texts=[of_texts])))
     for part, bar in {
         "remember beside 60 records, with merge, p50": "≤ 3 ms",
-        "remember a fact beside 10 facts, p50": "≤ 1.5 × the time",
         "merge, pairs: duplicates found": "≥ 80 %",
         "guard, texts: harmless texts stopped": "≤ 1 %",
     }.items():
@@ -273,10 +272,12 @@ def test_learning_twice_stores_once_and_appends_go_on_beside_it(log: Path, tmp_p
 
 @pytest.mark.slow
 def test_every_hook_is_called(tmp_path: Path) -> None:
-    numbers = asked("hooks", "--size", 10, "--rounds", 1, "--folder", tmp_path)
-    assert numbers.keys() == {"10"}
-    assert numbers["10"].keys() == {"bare Python", *TARGETS}
-    assert all(0 < of["p50_cpu"] <= of["p95_cpu"] for of in numbers["10"].values())
+    measured = named(asked("hooks", "--size", 10, "--rounds", 1, "--folder", tmp_path))
+    events = ("bare Python", *TARGETS)
+    assert measured.keys() == {
+        f"{event}, 10 messages, {which}" for event in events for which in ("p50", "p95")
+    }
+    assert measured["prompt, 10 messages, p50"]["bar"] == "≤ 150 ms of wall time"
 
 
 @each(
