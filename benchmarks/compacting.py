@@ -168,7 +168,6 @@ def _turns(path: Path, found: Sessions, turns: int) -> Iterator[Measurement]:
             costs.append(cost_of(chat.compact))
     slow = high(costs, 0.99)
     yield measured(f"compact after each of {turns:,} turns, p99", slow, bar=at_most(slow.cpu, 150, "ms"))
-    yield measured("the same, median", middle(costs))
 
 
 def _unlinked(message: Message) -> Message:

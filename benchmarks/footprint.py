@@ -74,7 +74,6 @@ def resident(lab: SpeedLab) -> Iterator[Measurement]:
     bar = at_most(taken["now"], 400, "MB") if size == 1_000_000 else None
     yield Measurement(f"resident memory, {size:,} messages", taken["now"], "MB", bar=bar)
     yield Measurement(f"resident memory, {size:,} messages, at its peak", taken["peak"], "MB")
-    yield Measurement(f"resident memory before the first recall, {size:,} messages", taken["before"], "MB")
     stored = index_bytes(path) / size
     bar = at_most(stored, 220, "bytes")
     yield Measurement(f"index per message, {size:,} messages", stored, "bytes", bar=bar)
@@ -91,10 +90,9 @@ def index_bytes(path: Path) -> int:
 def show_resident(path: str, *questions: str) -> None:
     """Recall in a store and print how many megabytes this process holds; runs in a process of its own."""
     with Memory(path, user="all") as memory:
-        before = _now()
         for question in questions:
             memory.recall(question)
-        sys.stdout.write(json.dumps({"before": before, "now": _now(), "peak": _peak()}))
+        sys.stdout.write(json.dumps({"now": _now(), "peak": _peak()}))
 
 
 def _now() -> float:

@@ -15,7 +15,6 @@ from holdfast.runtime import runtime_of
 from holdfast.tools.presets.observations import remember_fil
 from holdfast.types import Record
 
-LIST = 68  # facts of a usual length that a prompt shows: all of so many could be compared
 _USER = "ada"
 
 
@@ -23,22 +22,17 @@ def agreeing(files: Sequence[Path]) -> Iterator[Measurement]:
     """Judge the new text of each labelled pair beside the nearest of many, and beside all of them."""
     for file in files or held_out("merge"):
         rows = pairs(file)
-        lists = [rows[start : start + LIST] for start in range(0, len(rows), LIST)]
-        for name, some in ((f"lists of {LIST}", lists), (f"one list of {len(rows):,}", [rows])):
-            counted: Counter[tuple[str, bool]] = Counter()
-            for part in some:
-                counted.update(_judged([(row["old"], row["new"]) for row in part]))
-            for relation in ("duplicate", "update"):
-                alike, other = counted[relation, True], counted[relation, False]
-                share = 100 * alike / max(1, alike + other)
-                yield Measurement(
-                    f"{relation}s that are found in {name}, of those that comparing with all finds "
-                    f"({file.stem})",
-                    share,
-                    "%",
-                    against=f"{alike + other} of {sum(map(len, some))} texts",
-                    bar=at_least(share, 95, "%"),
-                )
+        counted = Counter(_judged([(row["old"], row["new"]) for row in rows]))
+        for relation in ("duplicate", "update"):
+            alike, other = counted[relation, True], counted[relation, False]
+            share = 100 * alike / max(1, alike + other)
+            yield Measurement(
+                f"{relation}s that are found in {file.stem}, of those that comparing with all finds",
+                share,
+                "%",
+                against=f"{alike + other} of {len(rows):,} texts",
+                bar=at_least(share, 95, "%"),
+            )
 
 
 def _judged(some: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bool]]:

@@ -180,17 +180,14 @@ def added(lab: SpeedLab) -> Iterator[Measurement]:
     path = lab.store(size)
     lab.progress(f"appending and asking at once, {size:,} messages")
     questions = cycle(lab.words.questions(lab.plan.queries))
-    appends, both = [], []
+    costs = []
     with Memory(path, user="all") as memory:
         memory.recall("everything loaded", limit=1)
         chat = memory.chat("new")
         for text, asked in zip(lab.words.messages(lab.plan.added, stream=1_000_000), questions, strict=False):
             with timed() as cost:
-                with timed() as append:
-                    chat.append(role="user", content=text)
+                chat.append(role="user", content=text)
                 memory.recall(asked)
-            both.append(cost)
-            appends.append(append)
+            costs.append(cost)
     title = f"append, then recall, in {size:,} messages"
-    yield from spread(title, both, limit=3 if size == 100_000 else None)
-    yield measured(f"{title}: the append alone, p50", middle(appends))
+    yield from spread(title, costs, limit=3 if size == 100_000 else None)
