@@ -53,8 +53,6 @@ bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how
 	$(BIN)/python -m benchmarks side-by-side --full
 	$(BIN)/python -m benchmarks speed --full
 	$(BIN)/python -m benchmarks records
-	$(BIN)/python -m benchmarks agents
-	$(BIN)/python -m benchmarks adapters
 	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),)
 
 reference: $(VENV)/.installed-dev  ## write a page for each public module into docs/reference, from the docstrings

@@ -58,11 +58,7 @@ def recall(
     _show(report, options)
 
 
-def prompts(
-    options: Output,
-    *,
-    data: Data,
-) -> None:
+def prompts(options: Output, *, data: Data) -> None:
     """Measure recall for questions among small talk and pastes, beside the questions alone.
 
     Example: `python -m benchmarks prompts locomo.json`
@@ -105,11 +101,7 @@ def side_by_side(
     _show(report, options)
 
 
-def meaning(
-    options: Output,
-    *,
-    data: Data,
-) -> None:
+def meaning(options: Output, *, data: Data) -> None:
     """Measure what an embedder adds to recall, from one that is noise to one that knows the answers.
 
     Example: `python -m benchmarks meaning locomo.json realmem/`
@@ -120,11 +112,7 @@ def meaning(
     _show(run(data, progress=_progress), options)
 
 
-def calibration(
-    options: Output,
-    *,
-    data: Data,
-) -> None:
+def calibration(options: Output, *, data: Data) -> None:
     """Measure whether the scores of hits are how likely they answer.
 
     Example: `python -m benchmarks calibration locomo.json`
@@ -155,12 +143,7 @@ def speed(
     _show(report, options)
 
 
-def context(
-    options: Output,
-    *,
-    data: Data,
-    only: Only = None,
-) -> None:
+def context(options: Output, *, data: Data, only: Only = None) -> None:
     """Measure what compaction takes, what prompts hold, and what summaries keep.
 
     Example: `python -m benchmarks context ~/.claude/projects locomo.json`
@@ -247,30 +230,6 @@ def learn(
     _show(done, options)
 
 
-def agents(options: Output, *, only: Only = None, folder: Folder = None) -> None:
-    """Measure how soon the MCP server is there, what a recall through it takes, and the tokens of the tools.
-
-    Example: `python -m benchmarks agents --only start`
-    """
-    # No other part is loaded.
-    from benchmarks.agents import MEASUREMENTS, run
-
-    _check_parts(only, MEASUREMENTS)
-    _show(run(only=only or (), folder=folder, progress=_progress), options)
-
-
-def adapters(options: Output, *, size: Sizes = None, only: Only = None, folder: Folder = None) -> None:
-    """Measure what a call of each adapter takes, beside the framework's own store.
-
-    Example: `python -m benchmarks adapters --only openai-agents --size 1000`
-    """
-    # No other part is loaded.
-    from benchmarks.adapters import ADAPTERS, run
-
-    _check_parts(only, ADAPTERS)
-    _show(run(sizes=size or None, only=only or (), folder=folder, progress=_progress), options)
-
-
 def _check_parts(only: Iterable[str] | None, known: Iterable[str]) -> None:
     unknown = [name for name in only or () if name not in known]
     if unknown:
@@ -325,12 +284,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_COMMANDS = (
-    *(recall, prompts, meaning, calibration, side_by_side, speed, context, records, learn, agents),
-    hooks,
-    adapters,
-)
-for _function in _COMMANDS:
+for _function in (recall, prompts, meaning, calibration, side_by_side, speed, context, records, learn, hooks):
     app.command()(command(_function))
 
 if __name__ == "__main__":

@@ -64,26 +64,31 @@ class FullText:
         return [key for (key,) in self._db.execute(sql, (query, limit))]
 
 
-class Okapi:
-    """The package rank_bm25 as its own page shows it: BM25Okapi over words that stand between spaces."""
-
-    needs = "rank_bm25"
+class _InMemory:
+    """A search that is made anew of all texts when one was added."""
 
     def __init__(self) -> None:
         self._keys: list[str] = []
-        self._texts: list[list[str]] = []
+        self._texts: list[str] = []
         self._ranker: Any = None
 
     def add(self, key: str, text: str) -> None:
         """Take in a text."""
         self._keys.append(key)
-        self._texts.append(text.lower().split())
+        self._texts.append(text)
         self._ranker = None
+
+
+class Okapi(_InMemory):
+    """The package rank_bm25 as its own page shows it: BM25Okapi over words that stand between spaces."""
+
+    needs = "rank_bm25"
 
     def rank(self, question: str, limit: int) -> list[str]:
         """Return the keys of the best texts."""
         if self._ranker is None:
-            self._ranker = importlib.import_module(self.needs).BM25Okapi(self._texts)
+            words = [text.lower().split() for text in self._texts]
+            self._ranker = importlib.import_module(self.needs).BM25Okapi(words)
         scores = self._ranker.get_scores(question.lower().split())
         return [self._keys[place] for place in np.argsort(-scores, kind="stable")[:limit]]
 
@@ -169,23 +174,15 @@ class Tantivy:
             self._index.reload()
 
 
-class Bm25s:
+class Bm25s(_InMemory):
     """The package bm25s as its own page shows it: its stop words, English stems, BM25 in a sparse matrix."""
 
     needs = "bm25s"
 
     def __init__(self) -> None:
+        super().__init__()
         self._bm25s: Any = importlib.import_module("bm25s")
         self._stemmer = Stemmer.Stemmer("english")
-        self._keys: list[str] = []
-        self._texts: list[str] = []
-        self._ranker: Any = None
-
-    def add(self, key: str, text: str) -> None:
-        """Take in a text."""
-        self._keys.append(key)
-        self._texts.append(text)
-        self._ranker = None
 
     def rank(self, question: str, limit: int) -> list[str]:
         """Return the keys of the best texts."""

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from statistics import fmean
 from threading import Event
 
 from benchmarks import CHECKOUT
@@ -114,7 +113,7 @@ def _append(chat: Chat, texts: Iterable[str], pause: float = 0.0) -> list[Cost]:
 
 def _beside(title: str, ours: Sequence[Cost], alone: Sequence[Cost]) -> Iterator[Measurement]:
     """Hold appends beside a worker against those alone; what was asked for is asked of the median."""
-    for name, figure in (("median", middle), ("p95", high), ("mean", _mean)):
+    for name, figure in (("median", middle), ("p95", high)):
         cost, theirs = figure(ours), figure(alone)
         ratio = cost.wall / theirs.wall
         yield measured(
@@ -127,10 +126,6 @@ def _beside(title: str, ours: Sequence[Cost], alone: Sequence[Cost]) -> Iterator
             ratio_of="× the wall time",
             bar=at_most(ratio, _LIMIT, "× the time") if figure is middle else None,
         )
-
-
-def _mean(costs: Sequence[Cost]) -> Cost:
-    return Cost(fmean(one.cpu for one in costs), fmean(one.wall for one in costs))
 
 
 # The workers ------------------------------------------------------------------------------------------------

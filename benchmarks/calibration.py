@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import Corpus, Question
-from benchmarks.machine import checksums, commit, machine
+from benchmarks.machine import basis
 from benchmarks.meaning import GradedEmbedder
 from benchmarks.readers import found_in, locomo
 from benchmarks.recall import UNLIMITED
@@ -98,7 +98,7 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
         )
     facts = {name: some for file in found for name, some in locomo.facts(file.path).items()}
     files = [path for corpus in corpora for path in corpus.files]
-    numbers: dict[str, object] = {"commit": commit(), "machine": machine(), "files": checksums(files)}
+    numbers = basis(files)
     rows, tenths = [], []
     made = tuple(map(GradedEmbedder, QUALITIES))
     for how, used, embedders in (("words", BY_WORDS, (None,)), ("words and meaning", WITH_MEANING, made)):

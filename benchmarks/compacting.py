@@ -9,16 +9,15 @@ little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, cycle, islice
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
-from threading import Event
+from typing import NamedTuple
 
-from benchmarks.clock import Cost, each, high, middle, timed
-from benchmarks.measurement import Measurement, at_most, measured, numbers, table
+from benchmarks.clock import Cost, cost_of, each, high, middle, timed
+from benchmarks.measurement import Measurement, at_most, compared, measured, table
 from benchmarks.report import Table
-from holdfast.chat import Chat
 from holdfast.errors import InvalidInput, UnknownFormat
 from holdfast.memory import Memory
 from holdfast.prompt.window import FreshTail
@@ -30,13 +29,33 @@ BUDGETS = (4_000, 8_000, 32_000, 128_000)
 TURNS = 1_000
 _REPEATS = 20
 _WINDOWS = 10  # that are timed together, since one takes a fraction of a millisecond
-_APPENDS = 50
 _LEAST = 20_000  # tokens that a session must have to say something about compaction
 
 Sessions = dict[str, list[Message]]
 _COLUMNS = (
     "session", "messages", "tokens", "budget", "window", "summaries", "covered", "s / 1,000", "window ×",
 )  # fmt: skip
+
+
+class Compacted(NamedTuple):
+    """A session that was compacted for a budget, and what that and its windows took."""
+
+    session: str
+    messages: int
+    tokens: int
+    budget: int
+    window_tokens: int
+    summaries: int
+    covered: int
+    compaction_ms: float
+    window_ms: float
+    plain_window_ms: float
+
+    def row(self) -> tuple[str, ...]:
+        """Write it as a row of a table."""
+        speed = f"{self.compaction_ms / self.covered:.2f}" if self.covered else ""
+        counts = (f"{count:,}" for count in self[1:7])
+        return (self.session, *counts, speed, f"{self.window_ms / self.plain_window_ms:.2f}")
 
 
 def run_compacting(
@@ -54,8 +73,7 @@ def run_compacting(
             f"None of these files is a session of {_LEAST:,} tokens or more.", "Give logs of agent sessions."
         )
     with TemporaryDirectory(prefix="holdfast-bench-") as folder:
-        rows: list[tuple[str, ...]] = []
-        sessions: list[dict[str, object]] = []
+        sessions: list[Compacted] = []
         done: list[Measurement] = []
         for budget in BUDGETS:
             progress(f"compacting {len(found)} sessions for {budget:,} tokens")
@@ -64,13 +82,15 @@ def run_compacting(
                 for number, (name, messages) in enumerate(found.items())
             ]
             sessions += some
-            rows += [_row(one) for one in some]
             done += _in_all(budget, some)
         progress(f"compacting after each of {turns:,} turns")
         done += _turns(Path(folder) / "turns.db", found, turns)
-        done += _beside(Path(folder) / "beside.db", found)
-    shown = [table("Compaction without a model", done), Table("Each session", _COLUMNS, tuple(rows))]
-    return {"compaction": numbers(done), "sessions": sessions}, shown
+    each_session = Table("Each session", _COLUMNS, tuple(one.row() for one in sessions))
+    numbers: dict[str, object] = {
+        "compaction": [one.to_json() for one in done],
+        "sessions": [one._asdict() for one in sessions],
+    }
+    return numbers, [table("Compaction without a model", done), each_session]
 
 
 def sessions_in(paths: Sequence[Path], least: int = _LEAST) -> Sessions:
@@ -91,7 +111,7 @@ def _sources(path: Path) -> Iterator[SourceFile]:
         return
 
 
-def _compacted(path: Path, name: str, messages: Sequence[Message], budget: int) -> dict[str, object]:
+def _compacted(path: Path, name: str, messages: Sequence[Message], budget: int) -> Compacted:
     """Compact a session for a budget, and time its window before and after."""
     with Memory(path, durability="normal") as memory:
         chat = memory.chat(name)
@@ -106,62 +126,35 @@ def _compacted(path: Path, name: str, messages: Sequence[Message], budget: int) 
             lambda _: [chat.window(policy=plain) for _ in range(_WINDOWS)],
         ]
         ours, theirs = (middle(taken) / _WINDOWS for taken in each(contenders, [""], _REPEATS))
-        return {
-            "session": name,
-            "messages": stats.messages,
-            "tokens": stats.stored_tokens,
-            "budget": budget,
-            "window_tokens": window.tokens,
-            "summaries": len(window.summaries),
-            "leaves": result.leaves,
-            "nodes": result.nodes,
-            "covered": result.messages,
-            "compaction_ms": cost.cpu,
-            "window_ms": ours.cpu,
-            "plain_window_ms": theirs.cpu,
-        }
+        return Compacted(
+            session=name,
+            messages=stats.messages,
+            tokens=stats.stored_tokens,
+            budget=budget,
+            window_tokens=window.tokens,
+            summaries=len(window.summaries),
+            covered=result.messages,
+            compaction_ms=cost.cpu,
+            window_ms=ours.cpu,
+            plain_window_ms=theirs.cpu,
+        )
 
 
-def _number(one: dict[str, object], name: str) -> float:
-    value = one[name]
-    assert isinstance(value, int | float)  # noqa: S101 - for the type checker
-    return float(value)
-
-
-def _row(one: dict[str, object]) -> tuple[str, ...]:
-    covered = _number(one, "covered")
-    speed = f"{_number(one, 'compaction_ms') / covered:.2f}" if covered else ""
-    ratio = f"{_number(one, 'window_ms') / _number(one, 'plain_window_ms'):.2f}"
-    counts = [
-        f"{_number(one, name):,.0f}"
-        for name in ("messages", "tokens", "budget", "window_tokens", "summaries")
-    ]
-    return (str(one["session"]), *counts, f"{covered:,.0f}", speed, ratio)
-
-
-def _in_all(budget: int, some: Sequence[dict[str, object]]) -> Iterator[Measurement]:
+def _in_all(budget: int, some: Sequence[Compacted]) -> Iterator[Measurement]:
     """Sum up all sessions at a budget; of windows the fullest, of times that of all messages together."""
-    fullest = max(_number(one, "window_tokens") for one in some)
+    fullest = max(one.window_tokens for one in some)
     bar = at_most(fullest, budget, "tokens")
-    yield Measurement(f"fullest window of {budget:,} tokens", fullest, "tokens", bar=bar.text, ok=bar.ok)
-    covered = sum(_number(one, "covered") for one in some)
+    yield Measurement(f"fullest window of {budget:,} tokens", fullest, "tokens", bar=bar)
+    covered = sum(one.covered for one in some)
     if not covered:
         return
-    took = sum(_number(one, "compaction_ms") for one in some) / covered
+    took = sum(one.compaction_ms for one in some) / covered
     bar = at_most(took, 1.5, "s")
-    yield Measurement(f"1,000 messages compacted for {budget:,} tokens", took, "s", bar=bar.text, ok=bar.ok)
-    made = [one for one in some if _number(one, "summaries")]
-    ours, theirs = (sum(_number(one, name) for one in made) for name in ("window_ms", "plain_window_ms"))
-    bar = at_most(ours / theirs, 1.5, "× the time")
-    yield measured(
-        f"windows of {budget:,} tokens after it",
-        Cost(ours / len(made), ours / len(made)),
-        against="plain windows",
-        theirs=Cost(theirs / len(made), theirs / len(made)),
-        ratio=ours / theirs,
-        ratio_of="× the time",
-        bar=bar,
-    )
+    yield Measurement(f"1,000 messages compacted for {budget:,} tokens", took, "s", bar=bar)
+    made = [one for one in some if one.summaries]
+    ours, theirs = fmean(one.window_ms for one in made), fmean(one.plain_window_ms for one in made)
+    title = f"windows of {budget:,} tokens after it"
+    yield compared(title, Cost(ours, ours), "plain windows", Cost(theirs, theirs), limit=1.5)
 
 
 def _turns(path: Path, found: Sessions, turns: int) -> Iterator[Measurement]:
@@ -172,12 +165,9 @@ def _turns(path: Path, found: Sessions, turns: int) -> Iterator[Measurement]:
         chat = memory.chat("long")
         for _ in range(turns):
             chat.append([_unlinked(message) for message in islice(said, 2)])
-            with timed() as cost:
-                chat.compact()
-            costs.append(cost)
+            costs.append(cost_of(chat.compact))
     slow = high(costs, 0.99)
     yield measured(f"compact after each of {turns:,} turns, p99", slow, bar=at_most(slow.cpu, 150, "ms"))
-    yield measured("the same, median", middle(costs))
 
 
 def _unlinked(message: Message) -> Message:
@@ -187,44 +177,3 @@ def _unlinked(message: Message) -> Message:
         if message.role != "tool"
         else Message("user", message.content or "…")
     )
-
-
-def _beside(path: Path, found: Sessions) -> Iterator[Measurement]:
-    """Append while a compaction waits for its model, and before; the wall times must be alike."""
-    said = [_unlinked(message) for message in max(found.values(), key=len)]
-    waiting, go_on = Event(), Event()
-
-    def model(_: str) -> str:
-        waiting.set()
-        go_on.wait()
-        return "They went on with the work."
-
-    with Memory(path, durability="normal") as memory:
-        chat = memory.chat("beside")
-        chat.append(said)
-        alone = _append(chat, said)
-        with ThreadPoolExecutor(1) as pool:
-            compaction = pool.submit(chat.compact, full=True, llm=model)
-            compaction.add_done_callback(lambda _: waiting.set())  # it may have failed
-            waiting.wait()
-            meanwhile = _append(chat, said)
-            go_on.set()
-        compaction.result()
-    yield measured(
-        "append while a compaction waits for its model",
-        middle(meanwhile),
-        "µs",
-        against="append alone",
-        theirs=middle(alone),
-        ratio=middle(meanwhile).cpu / middle(alone).cpu,
-        ratio_of="× the time",
-    )
-
-
-def _append(chat: Chat, said: Sequence[Message]) -> list[Cost]:
-    costs = []
-    for message in islice(cycle(said), _APPENDS):
-        with timed() as cost:
-            chat.append(message)
-        costs.append(cost)
-    return costs

@@ -62,6 +62,14 @@ class Corpus:
         """List the messages of all sessions."""
         return [message for session in self.sessions for message in session.messages]
 
+    def asked(self) -> Iterator[tuple[Question, list[Session]]]:
+        """Yield each question with the sessions that are new when it is asked and have messages."""
+        there = 0
+        for question in self.questions:
+            wanted = len(self.sessions) if question.before is None else question.before
+            yield question, [one for one in self.sessions[there:wanted] if one.messages]
+            there = max(there, wanted)
+
 
 class Reader(NamedTuple):
     """What reads one kind of data set: the test of a parsed file, and the corpora of such a file.

@@ -9,7 +9,7 @@ measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC
 from functools import cache
 from html import unescape
@@ -42,6 +42,7 @@ class Shares(NamedTuple):
 
 
 Answers = dict[tuple[int, str], list[Shares]]  # by budget and system
+Means = dict[str, dict[str, dict[str, float]]]  # by kind of question and system
 
 
 def run_evidence(
@@ -69,8 +70,10 @@ def run_evidence(
             asked = [question for question in usable if not reader.main or question.kind in reader.main]
             _ask(corpus, asked, answers, chosen)
         if answers:
-            figures[reader.name] = {"left_out": left_out, **_numbers(answers)}
-            tables += [_table(reader.name, answers, budget) for budget in BUDGETS]
+            means = {budget: _means(answers, budget) for budget in BUDGETS}
+            named = {f"{budget} tokens": of_budget for budget, of_budget in means.items()}
+            figures[reader.name] = {"left_out": left_out, **named}
+            tables += [_table(reader.name, of_budget, budget) for budget, of_budget in means.items()]
     if not tables:
         raise InvalidInput("None of these files names messages that answer.", "Give LoCoMo, for example.")
     return figures, tables
@@ -150,9 +153,16 @@ def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _groups(answers: Answers) -> Mapping[str, tuple[str, ...]]:
+def _means(answers: Answers, budget: int) -> Means:
     kinds = tuple(dict.fromkeys(shares.kind for some in answers.values() for shares in some))
-    return {"all": kinds, **{kind: (kind,) for kind in kinds}}
+    return {
+        group: {
+            name: _mean([shares for shares in some if group in ("all", shares.kind)])
+            for (of_budget, name), some in answers.items()
+            if of_budget == budget
+        }
+        for group in ("all", *kinds)
+    }
 
 
 def _mean(some: Sequence[Shares]) -> dict[str, float]:
@@ -164,29 +174,13 @@ def _mean(some: Sequence[Shares]) -> dict[str, float]:
     }
 
 
-def _numbers(answers: Answers) -> dict[str, object]:
-    return {
-        f"{budget} tokens": {
-            key: {
-                name: _mean([shares for shares in some if shares.kind in kinds])
-                for (of_budget, name), some in answers.items()
-                if of_budget == budget
-            }
-            for key, kinds in _groups(answers).items()
-        }
-        for budget in BUDGETS
-    }
-
-
-def _table(name: str, answers: Answers, budget: int) -> Table:
-    groups = _groups(answers)
+def _table(name: str, means: Means, budget: int) -> Table:
     rows = []
-    for (of_budget, system), some in answers.items():
-        if of_budget == budget:
-            means = [_mean([shares for shares in some if shares.kind in kinds]) for kinds in groups.values()]
-            rows.append((system, *(f"{mean['share']:.1f} / {mean['all']:.1f}" for mean in means)))
-    asked = max(map(len, answers.values()))
+    for system in means["all"]:
+        parts = (of_group[system] for of_group in means.values())
+        rows.append((system, *(f"{one['share']:.1f} / {one['all']:.1f}" for one in parts)))
+    asked = next(iter(means["all"].values()))["questions"]
     title = (
         f"{name}, prompts of {budget:,} tokens, {asked} questions: % of the evidence / of questions with all"
     )
-    return Table(title, ("system", *groups), tuple(rows))
+    return Table(title, ("system", *means), tuple(rows))

@@ -7,11 +7,12 @@ messages; and as a new one by a key whose values were read.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from benchmarks.clock import Cost, cost_of, each, middle
-from benchmarks.measurement import PER_CHAT, Measurement, SpeedLab, measured
+from benchmarks.clock import Cost, cost_of, middle
+from benchmarks.measurement import Measurement, SpeedLab, compared, fill, measured
 from holdfast.memory import Memory
 from holdfast.runtime import runtime_of
 
@@ -22,25 +23,14 @@ _ASKED_ONCE = 5  # filters that were not asked before
 
 def measure(lab: SpeedLab) -> Iterator[Measurement]:
     """Recall with filters in the largest store up to 100,000 messages, beside recalls without."""
-    size = max((size for size in lab.plan.sizes if size <= 100_000), default=min(lab.plan.sizes))
+    size = lab.usual()
     path = lab.folder / "filters.db"
     lab.progress(f"storing {size:,} messages with metadata")
     with Memory(path, user="all", durability="normal") as memory:
-        _fill(memory, lab, size)
+        fill(memory, lab.words, size, meta=_metadata)
         memory.recall("index everything now", limit=1)
     yield from _repeated(lab, path, size)
     yield from _new(lab, path, size)
-
-
-def _fill(memory: Memory, lab: SpeedLab, size: int) -> None:
-    texts = list(lab.words.messages(size))
-    for start in range(0, size, PER_CHAT):
-        memory.chat(f"chat-{start // PER_CHAT}").append(
-            [
-                {"role": ("user", "assistant")[n % 2], "content": texts[n], "meta": _metadata(n)}
-                for n in range(start, min(start + PER_CHAT, size))
-            ]
-        )
 
 
 def _metadata(number: int) -> dict[str, object]:
@@ -50,25 +40,12 @@ def _metadata(number: int) -> dict[str, object]:
 
 
 def _repeated(lab: SpeedLab, path: Path, size: int) -> Iterator[Measurement]:
-    questions = lab.words.questions(lab.plan.queries)
     with Memory(path, user="all") as memory:
         for share, (key, _) in _SHARES.items():
             lab.progress(f"asking with filters that {share} pass")
-            asked: list[Any] = [
-                lambda question, key=key: memory.recall(question, where={key: 1}),
-                memory.recall,
-            ]
-            for ask in asked:
-                ask("everything loaded")
-            ours, without = each(asked, questions, lab.plan.repeats)
-            yield measured(
-                f"recall where {share} pass, {size:,} messages, p50",
-                middle(ours),
-                against="recall without",
-                theirs=middle(without),
-                ratio=middle(ours).cpu / middle(without).cpu,
-                ratio_of="× the time",
-            )
+            ours, without = lab.in_turns([partial(memory.recall, where={key: 1}), memory.recall])
+            name = f"recall where {share} pass, {size:,} messages, p50"
+            yield compared(name, middle(ours), "recall without", middle(without))
 
 
 def _new(lab: SpeedLab, path: Path, size: int) -> Iterator[Measurement]:

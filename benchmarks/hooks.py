@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import resource
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.clock import Cost, high, middle
-from benchmarks.report import Report, Table
+from benchmarks.footprint import start
+from benchmarks.measurement import Measurement, at_most, figures, fill, measured, table
+from benchmarks.report import Report
 from benchmarks.words import Words
-from holdfast import Memory, Message
+from holdfast import Memory
 
 SIZES = (10_000, 100_000)
 ROUNDS = 30
-# Milliseconds within which a client is to have its answer; "" for what nobody waits for.
-TARGETS = {
-    "session start": "300",
-    "session start, after a compaction": "300",
-    "prompt": "150",
-    "prompt, small talk": "150",
-    "before compaction": "500",
-    "session end": "200",
-    "stop": "",
-    "stop, with the import of 20 lines": "",
+# Milliseconds within which a client is to have its answer; None for what nobody waits for.
+TARGETS: dict[str, int | None] = {
+    "session start": 300,
+    "session start, after a compaction": 300,
+    "prompt": 150,
+    "prompt, small talk": 150,
+    "before compaction": 500,
+    "session end": 200,
+    "stop": None,
+    "stop, with the import of 20 lines": None,
 }
-_CHAT = 100  # messages of a chat
 _NEW = 20  # lines that a transcript has grown by at a stop
 _BARE = "bare Python"
 
@@ -56,17 +53,13 @@ class Session:
         self.call("before-compaction", "--wait", trigger="auto")
 
     def _fill(self, size: int) -> None:
-        texts = list(self._words.messages(size))
         with Memory(self._folder / "memory.db", project=str(self._project), durability="normal") as memory:
-            for first in range(0, size, _CHAT):
-                part = texts[first : first + _CHAT]
-                messages = [Message(("user", "assistant")[n % 2], text) for n, text in enumerate(part)]
-                memory.chat(f"chat {first}").append(messages)
-            for number, text in enumerate(texts[:60]):
+            fill(memory, self._words, size)
+            for number, text in enumerate(self._words.messages(60)):
                 memory.remember(text[:200], kind="fact", target="env", merge=False)
                 if number < 20:
                     memory.remember(text[:120], kind="constraint", by="user")
-                    memory.remember(text[:400], kind="episode", chat=f"chat {number * _CHAT}")
+                    memory.remember(text[:400], kind="episode", chat=f"chat-{number}")
             # Freezes the index, as the first recall of an installation does.
             memory.recall("first")
 
@@ -91,11 +84,11 @@ class Session:
         transcript = str(self._folder / "s1.jsonl")
         given = {"session_id": "s1", "cwd": str(self._project), "transcript_path": transcript}
         command = ["-P", "-m", "holdfast", "hook", event, "--client", "claude-code", *words]
-        return self._timed(command, json.dumps(given | payload))
+        return start(command, self._environment, json.dumps(given | payload))
 
     def bare(self) -> Cost:
         """Start Python, and do nothing."""
-        return self._timed(["-P", "-c", "pass"], "")
+        return start(["-P", "-c", "pass"], self._environment)
 
     def prompt(self) -> Cost:
         """Submit a prompt that is not small talk, another one each time."""
@@ -111,17 +104,6 @@ class Session:
         """Import what a turn has added while the client waits."""
         self.grow()
         return self.call("before-compaction")
-
-    def _timed(self, command: Sequence[str], given: str) -> Cost:
-        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        program = [sys.executable, *command]
-        # Our own program, and values of ours.
-        subprocess.run(  # noqa: S603
-            program, input=given.encode(), env=self._environment, check=True, capture_output=True
-        )
-        wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-        return Cost(cpu * 1000, wall * 1000)
 
     def contenders(self) -> dict[str, Callable[[], Cost]]:
         """Return what is measured, by name."""
@@ -146,34 +128,19 @@ def run(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure every event at each size, in turns with bare Python."""
-    numbers: dict[str, object] = {}
-    tables = []
+    done: list[Measurement] = []
     for size in sizes or SIZES:
         progress(f"{size:,} messages")
-        with tempfile.TemporaryDirectory(dir=folder) as place:
+        with TemporaryDirectory(dir=folder) as place:
             contenders = Session(Path(place), size).contenders()
             costs: dict[str, list[Cost]] = {name: [] for name in contenders}
             for _ in range(rounds):
                 for name, call in contenders.items():
                     costs[name].append(call())
-        numbers[str(size)] = {name: _numbers(some) for name, some in costs.items()}
-        tables.append(_table(size, costs))
-    return Report(numbers, tuple(tables))
-
-
-def _numbers(costs: Sequence[Cost]) -> dict[str, float]:
-    half, most = middle(costs), high(costs)
-    found = {"p50_wall": half.wall, "p95_wall": most.wall, "p50_cpu": half.cpu, "p95_cpu": most.cpu}
-    return {name: round(value, 1) for name, value in found.items()}
-
-
-def _table(size: int, costs: dict[str, list[Cost]]) -> Table:
-    bare = middle(costs[_BARE])
-    rows = []
-    for name, some in costs.items():
-        half, most = middle(some), high(some)
-        over = "" if name == _BARE else f"{half.cpu - bare.cpu:.0f}"
-        times = (f"{half.wall:.0f}", f"{most.wall:.0f}", f"{half.cpu:.0f}", f"{most.cpu:.0f}", over)
-        rows.append((name, *times, TARGETS.get(name, "")))
-    columns = ("event, ms", "wall p50", "wall p95", "CPU p50", "CPU p95", "over bare Python", "target (wall)")
-    return Table(f"Hooks, {size:,} messages", columns, tuple(rows))
+        for name, some in costs.items():
+            half, limit = middle(some), TARGETS.get(name)
+            bar = None if limit is None else at_most(half.wall, limit, "ms of wall time")
+            title, bare = f"{name}, {size:,} messages", middle(costs[_BARE])
+            typical = measured(f"{title}, p50", half, against=_BARE, theirs=bare, bar=bar)
+            done += [typical, measured(f"{title}, p95", high(some))]
+    return Report(figures(done), (table("Hooks", done),))

@@ -65,9 +65,8 @@ yeni sürümde raporların Türkçe gösterilmesini ve tarihlerin gün, ay, yıl
 
 
 def held_out(kind: str) -> list[Path]:
-    """Return the file of labelled examples for "merge" or "guard" that a checkout has, if any."""
-    path = _DATA / kind / "held_out.jsonl"
-    return [path] if path.exists() else []
+    """Return the file of labelled examples for "merge" or "guard" that a checkout has."""
+    return [_DATA / kind / "held_out.jsonl"]
 
 
 # The time of the guard --------------------------------------------------------------------------------------
@@ -193,8 +192,7 @@ def _shown(value: float | None) -> str:
 def _share(name: str, value: float | None, bar: Callable[[float], Bar]) -> Iterator[Measurement]:
     """Make a measurement of a share; of nothing there is none."""
     if value is not None:
-        judged = bar(value)
-        yield Measurement(name, value, "%", bar=judged.text, ok=judged.ok)
+        yield Measurement(name, value, "%", bar=bar(value))
 
 
 # The merge --------------------------------------------------------------------------------------------------
@@ -268,58 +266,36 @@ def _merge_shares(title: str, said: Confusion) -> Iterator[Measurement]:
 def judge_texts(path: Path) -> Judged:
     """Scan the texts of a file. A text is stopped when the guard has a grave finding in it."""
     rows = texts(path)
-    all_, stopped = (Counter[tuple[bool, str]](), Counter[tuple[bool, str]]())
-    for row in rows:
-        key = (row["harmful"], row["kind"])
-        all_[key] += 1
-        stopped[key] += any(one.severity == "high" for one in guard.scan(row["text"]))
-    groups = [(name, harmful, _by_kind(harmful, all_, stopped)) for name, harmful in _SIDES]
-    lines = [
-        (name, kind, str(count), str(hits), _shown(_percent(hits, count)))
-        for name, _, kinds in groups
-        for kind, (count, hits) in kinds.items()
-    ]
-    table = Table(
-        f"Guard: {len(rows)} texts of {path.name}", ("texts", "kind", "number", "stopped", "%"), tuple(lines)
-    )
-    numbers = {
-        name: {kind: {"texts": count, "stopped": hits} for kind, (count, hits) in kinds.items()}
-        for name, _, kinds in groups
+    sides: dict[str, dict[str, list[bool]]] = {"harmful": {"all": []}, "harmless": {"all": []}}
+    for row in sorted(rows, key=lambda row: str(row["kind"])):
+        stopped = any(one.severity == "high" for one in guard.scan(row["text"]))
+        for kind in ("all", row["kind"]):
+            sides["harmful" if row["harmful"] else "harmless"].setdefault(kind, []).append(stopped)
+    counts = {
+        side: {kind: {"texts": len(found), "stopped": sum(found)} for kind, found in kinds.items()}
+        for side, kinds in sides.items()
     }
+    lines = [
+        (side, kind, *map(str, count.values()), _shown(_percent(count["stopped"], count["texts"])))
+        for side, kinds in counts.items()
+        for kind, count in kinds.items()
+    ]
+    columns = ("texts", "kind", "number", "stopped", "%")
+    table = Table(f"Guard: {len(rows)} texts of {path.name}", columns, tuple(lines))
+    bars = {"harmful": partial(at_least, limit=95, unit="%"), "harmless": partial(at_most, limit=1, unit="%")}
     asked = [
         one
-        for name, harmful, kinds in groups
+        for side, kinds in counts.items()
         for one in _share(
-            f"guard, {path.stem}: {name} texts stopped",
-            _percent(kinds["all"][1], kinds["all"][0]),
-            partial(at_least, limit=95, unit="%") if harmful else partial(at_most, limit=1, unit="%"),
+            f"guard, {path.stem}: {side} texts stopped",
+            _percent(kinds["all"]["stopped"], kinds["all"]["texts"]),
+            bars[side],
         )
     ]
-    return Judged({"file": str(path), "texts": len(rows), **numbers}, tuple(asked), table)
-
-
-_SIDES = (("harmful", True), ("harmless", False))
-
-
-def _by_kind(
-    harmful: bool,  # noqa: FBT001 - a part of the key
-    all_: Counter[tuple[bool, str]],
-    stopped: Counter[tuple[bool, str]],
-) -> dict[str, tuple[int, int]]:
-    """Return the number of texts and of stopped ones, of all kinds together and of each."""
-    kinds = sorted(kind for side, kind in all_ if side == harmful)
-    each = {kind: (all_[harmful, kind], stopped[harmful, kind]) for kind in kinds}
-    return {"all": (sum(n for n, _ in each.values()), sum(n for _, n in each.values())), **each}
+    return Judged({"file": str(path), "texts": len(rows), **counts}, tuple(asked), table)
 
 
 # All examples -----------------------------------------------------------------------------------------------
-
-MISSING = {
-    "merge": "the merge on labelled pairs: there is no tests/data/merge/held_out.jsonl of a checkout; give "
-    "a file with --pairs.",
-    "guard": "the guard on labelled texts: there is no tests/data/guard/held_out.jsonl of a checkout; give "
-    "a file with --texts.",
-}
 
 
 def judge_examples(name: str, files: Sequence[Path], progress: Callable[[str], None]) -> list[Judged]:

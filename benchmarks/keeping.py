@@ -118,14 +118,19 @@ def _keep(messages: Sequence[Message], asked: Sequence[Asked], summarise: Summar
 def others(said: Sequence[Passage], target: int) -> dict[str, str]:
     """Summarise in the other ways, within the same number of tokens."""
     units = history(said, trimmed=False).units
-    texts = {
-        "the beginning": filled(range(len(units)), units, said, target),
-        "evenly spaced sentences": spaced(units, said, target),
-    }
+    texts = by_place(units, said, target)
     if installed():
         for name, order in (("sumy LexRank", lex_rank(units)), ("sumy TextRank", _text_rank(units))):
             texts[name] = filled(order, units, said, target)
     return texts
+
+
+def by_place(units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> dict[str, str]:
+    """Summarise by where sentences stand."""
+    return {
+        "the beginning": filled(range(len(units)), units, said, target),
+        "evenly spaced sentences": _spaced(units, said, target),
+    }
 
 
 def installed() -> bool:
@@ -143,7 +148,7 @@ def filled(order: Sequence[int], units: Sequence[SentenceUnit], said: Sequence[P
     return _text(order[:low], units, said)
 
 
-def spaced(units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
+def _spaced(units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
     """Take as many sentences at equal distances as fit."""
     best = ""
     for number in range(1, len(units) + 1):

@@ -144,8 +144,7 @@ def _speed(how: str, done: Learned, messages: int) -> Iterator[Measurement]:
 
 
 def _failures(how: str, done: Learned) -> Measurement:
-    bar = at_most(done.undone, 0, "jobs")
-    return Measurement(f"jobs that failed {how}", done.undone, "jobs", bar=bar.text, ok=bar.ok)
+    return Measurement(f"jobs that failed {how}", done.undone, "jobs", bar=at_most(done.undone, 0, "jobs"))
 
 
 def _growth(how: str, first: Learned, second: Learned, *, is_asked_for: bool) -> Iterator[Measurement]:
@@ -157,8 +156,7 @@ def _growth(how: str, first: Learned, second: Learned, *, is_asked_for: bool) ->
         "records",
         against="records before",
         against_value=first.records,
-        bar=bar.text if bar else "",
-        ok=bar.ok if bar else None,
+        bar=bar,
     )
     for name, before, after in (
         ("changes of records", first.changes, second.changes),

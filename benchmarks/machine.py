@@ -46,8 +46,12 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-def checksums(files: Iterable[Path]) -> dict[str, str]:
-    """Return the SHA-256 of files."""
+def basis(files: Iterable[Path]) -> dict[str, object]:
+    """Return what a measurement on files rests on: the commit, the machine, and the SHA-256 of each file."""
+    return {"commit": commit(), "machine": machine(), "files": _checksums(files)}
+
+
+def _checksums(files: Iterable[Path]) -> dict[str, str]:
     found = {}
     for file in dict.fromkeys(files):
         with file.open("rb") as stream:

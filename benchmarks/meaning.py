@@ -12,7 +12,7 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Corpus, Question, Unit
 from benchmarks.metrics import recall_at
 from benchmarks.readers import found_in
-from benchmarks.recall import BEST, SESSION_DEPTH, UNLIMITED, by_best
+from benchmarks.recall import SESSION_DEPTH, UNLIMITED, ids_of
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
 from holdfast.learning.embed_job import text_of
@@ -99,19 +99,12 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
 @contextmanager
 def _opened() -> Iterator[dict[str, tuple[Memory, GradedEmbedder]]]:
     """Open a memory for each quality."""
-    made = [GradedEmbedder(quality) for quality in QUALITIES]
-    memories = {
-        f"embedder of quality {one.quality:g}": (
-            Memory(":memory:", user="person", embed=one, learning=UNLIMITED),
-            one,
-        )
-        for one in made
-    }
-    try:
+    with ExitStack() as opened:
+        memories = {}
+        for made in map(GradedEmbedder, QUALITIES):
+            memory = opened.enter_context(Memory(":memory:", user="person", embed=made, learning=UNLIMITED))
+            memories[f"embedder of quality {made.quality:g}"] = memory, made
         yield memories
-    finally:
-        for memory, _ in memories.values():
-            memory.close()
 
 
 def _measure(corpus: Corpus, main: Sequence[str], found: Found) -> None:
@@ -121,19 +114,17 @@ def _measure(corpus: Corpus, main: Sequence[str], found: Found) -> None:
         for message in session.messages:
             key = message.id if corpus.unit == "message" else session.id
             texts[key].append(text_of(message.role, message.name or "", message.content))
-    there = 0
     with _opened() as memories:
-        for question in corpus.questions:
+        for question, new in corpus.asked():
+            for memory, _ in memories.values():
+                for session in new:
+                    memory.chat(session.id).append(list(session.messages))
             if not question.gold or (main and question.kind not in main):
                 continue
-            wanted = len(corpus.sessions) if question.before is None else question.before
-            new, there = corpus.sessions[there:wanted], max(there, wanted)
             known = [text for one in question.gold for text in texts[one]]
             if corpus.unit == "session":
                 known = known[:: max(1, len(known) // _KNOWN_TURNS)][:_KNOWN_TURNS]
             for name, (memory, embedder) in memories.items():
-                for session in filter(lambda one: one.messages, new):
-                    memory.chat(session.id).append(list(session.messages))
                 memory.learning.work()
                 embedder.answers[question.text] = known
                 if name.endswith(" 0"):
@@ -142,8 +133,5 @@ def _measure(corpus: Corpus, main: Sequence[str], found: Found) -> None:
 
 
 def _found(memory: Memory, question: Question, unit: Unit, weight: float) -> float:
-    if unit == "message":
-        ranked = [hit.id for hit in memory.recall(question.text, limit=10, meaning=weight)]
-    else:
-        ranked = by_best(memory.recall(question.text, limit=SESSION_DEPTH, meaning=weight), BEST)[:10]
-    return recall_at(ranked, question.gold, 10)
+    hits = memory.recall(question.text, limit=SESSION_DEPTH if unit == "session" else 10, meaning=weight)
+    return recall_at(ids_of(hits, unit), question.gold, 10)

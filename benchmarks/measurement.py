@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.clock import Cost
+from benchmarks.clock import Cost, each, high, middle
 from benchmarks.machine import in_a_line, machine
 from benchmarks.report import Table
 from benchmarks.words import Words
@@ -73,8 +73,16 @@ class Measurement:
     against_wall: float | None = None
     ratio: float | None = None
     ratio_of: str = ""
-    bar: str = ""
-    ok: bool | None = None
+    bar: Bar | None = None
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether what was asked for was reached; None when nothing was."""
+        return self.bar.ok if self.bar else None
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON-compatible data."""
+        return {**asdict(self), "bar": self.bar.text if self.bar else "", "ok": self.ok}
 
     def row(self) -> tuple[str, ...]:
         """Write it as a row of a table with the columns `COLUMNS`."""
@@ -87,7 +95,7 @@ class Measurement:
             _short(self.against_value),
             _short(self.against_wall),
             f"{_short(self.ratio)} {self.ratio_of}" if self.ratio is not None else "",
-            self.bar,
+            self.bar.text if self.bar else "",
             {True: "yes", False: "NO", None: ""}[self.ok],
         )
 
@@ -115,9 +123,25 @@ def measured(
         None if theirs is None else theirs.wall * scale,
         ratio,
         ratio_of,
-        bar.text if bar else "",
-        bar.ok if bar else None,
+        bar,
     )
+
+
+def spread(
+    title: str, costs: Sequence[Cost], *, limit: float | None = None, against: str = ""
+) -> Iterator[Measurement]:
+    """Make measurements of the median, with what was asked for in ms, and of the 95th percentile."""
+    typical = middle(costs)
+    bar = None if limit is None else at_most(typical.cpu, limit, "ms")
+    yield measured(f"{title}, p50", typical, against=against, bar=bar)
+    yield measured(f"{title}, p95", high(costs))
+
+
+def compared(name: str, ours: Cost, against: str, theirs: Cost, *, limit: float | None = None) -> Measurement:
+    """Make a measurement that is held against another; at most `limit` times its CPU time was asked for."""
+    ratio = ours.cpu / theirs.cpu
+    bar = None if limit is None else at_most(ratio, limit, "× the time")
+    return measured(name, ours, against=against, theirs=theirs, ratio=ratio, ratio_of="× the time", bar=bar)
 
 
 def _short(value: float | None) -> str:
@@ -138,16 +162,11 @@ def table(title: str, measurements: Iterable[Measurement]) -> Table:
     return Table(f"{title}: {in_a_line(machine())}", COLUMNS, tuple(one.row() for one in measurements))
 
 
-def numbers(measurements: Iterable[Measurement]) -> list[dict[str, object]]:
-    """Return measurements as JSON-compatible data."""
-    return [asdict(one) for one in measurements]
-
-
 def figures(measurements: Sequence[Measurement]) -> dict[str, object]:
     """Return measurements as JSON-compatible data, what they were made on, and which missed their bars."""
     return {
         "machine": machine(),
-        "measurements": numbers(measurements),
+        "measurements": [one.to_json() for one in measurements],
         "missed": [one.name for one in measurements if one.ok is False],
     }
 
@@ -174,7 +193,6 @@ class SpeedPlan:
     repeats: int = 3
     added: int = 300  # messages that are added and looked for at once
     starts: int = 10  # of a Python process
-    hostile: int = 1_000_000  # bytes of a text that is appended
 
 
 QUICK = SpeedPlan()
@@ -190,24 +208,41 @@ class SpeedLab:
     folder: Path
     progress: Callable[[str], None]
 
+    def usual(self) -> int:
+        """Return the largest size up to 100,000 messages."""
+        return max((size for size in self.plan.sizes if size <= 100_000), default=min(self.plan.sizes))
+
+    def in_turns(self, asked: Sequence[Callable[[str], object]], count: int = 0) -> list[list[Cost]]:
+        """Ask each the same questions, when all is loaded; `count` is how many, by default as planned."""
+        for ask in asked:
+            ask("everything loaded")
+        return each(asked, self.words.questions(count or self.plan.queries), self.plan.repeats)
+
     def store(self, size: int) -> Path:
         """Return a file with `size` messages in the space of user "all", indexed; made at the first call."""
         path = self.folder / f"store-{size}.db"
         if not path.exists():
             self.progress(f"storing and indexing {size:,} messages")
             with Memory(path, user="all", durability="normal") as memory:
-                fill(memory, self.words, size, PER_CHAT)
+                fill(memory, self.words, size)
                 memory.recall("index everything now", limit=1)
         return path
 
 
-def fill(memory: Memory, words: Words, count: int, per_chat: int, stream: int = 0) -> None:
+def fill(
+    memory: Memory,
+    words: Words,
+    count: int,
+    per_chat: int = PER_CHAT,
+    stream: int = 0,
+    meta: Callable[[int], Mapping[str, object]] = lambda _: {},
+) -> None:
     """Store `count` messages in chats of `per_chat`, one after another, at most a thousand a transaction."""
     pending: list[Message] = []
     for number, text in enumerate(words.messages(count, stream)):
         chat, place = divmod(number, per_chat)
         at = _START + chat * _BETWEEN_CHATS + number * _MINUTE
-        pending.append(Message("assistant" if place % 2 else "user", text, at=at))
+        pending.append(Message("assistant" if place % 2 else "user", text, at=at, meta=meta(number)))
         if len(pending) == 1_000 or place == per_chat - 1:
             memory.chat(f"chat-{chat}").append(pending)
             pending = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from benchmarks.clock import each, middle
-from benchmarks.measurement import PER_CHAT, Measurement, SpeedLab, at_most, fill, measured
+from benchmarks.clock import middle
+from benchmarks.measurement import Measurement, SpeedLab, compared, fill
 from holdfast.memory import Memory
 
 _THREE = 1.6  # times that a recall over three spaces may take of one over one
@@ -23,31 +23,19 @@ def measure(lab: SpeedLab) -> Iterator[Measurement]:
             bob = app.scoped(user="bob", project="shop", reads=["team:none", "project:none"])
             app.grants.add("team:core", to="user:ada")
             app.grants.add("team:none", to="user:bob")
-            fill(one, lab.words, size, PER_CHAT)
-            fill(bob, lab.words, size, PER_CHAT)
+            fill(one, lab.words, size)
+            fill(bob, lab.words, size)
             for stream, handle in enumerate((shop, ada, app.scoped(team="core"))):
-                fill(handle, lab.words, size // 3, PER_CHAT, stream)
+                fill(handle, lab.words, size // 3, stream=stream)
             yield from _compared(lab, size, one, shop, bob)
 
 
 def _compared(
     lab: SpeedLab, size: int, one: Memory, three: Memory, beside_empty: Memory
 ) -> Iterator[Measurement]:
-    asked: list[Callable[[str], object]] = [one.recall, three.recall, beside_empty.recall]
-    for ask in asked:
-        ask("everything loaded")
-    single, several, alone = each(asked, lab.words.questions(lab.plan.queries), lab.plan.repeats)
-    for what, costs, limit in (
+    single, several, alone = map(middle, lab.in_turns([one.recall, three.recall, beside_empty.recall]))
+    for what, cost, limit in (
         (f"recall over 3 spaces, {size:,} messages together", several, _THREE),
         (f"recall in {size:,} messages beside 4 empty spaces", alone, _EMPTY),
     ):
-        ratio = middle(costs).cpu / middle(single).cpu
-        yield measured(
-            what,
-            middle(costs),
-            against="one space",
-            theirs=middle(single),
-            ratio=ratio,
-            ratio_of="× the time",
-            bar=at_most(ratio, limit, "× the time") if size >= 10_000 else None,
-        )
+        yield compared(what, cost, "one space", single, limit=limit if size >= 10_000 else None)

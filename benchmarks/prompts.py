@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets import Corpus, Question
-from benchmarks.machine import checksums, commit, machine
+from benchmarks.machine import basis
 from benchmarks.metrics import recall_at
 from benchmarks.readers import found_in
-from benchmarks.recall import BEST, SESSION_DEPTH, by_best
+from benchmarks.recall import SESSION_DEPTH, ids_of
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
@@ -64,7 +64,7 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
         InvalidInput: there is no such file, or none of them has questions with known answers.
 
     """
-    numbers: dict[str, object] = {"commit": commit(), "machine": machine()}
+    numbers: dict[str, object] = {}
     files, rows = [], []
     for found in found_in(paths, progress):
         corpora = list(found.corpora())
@@ -80,28 +80,23 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
         raise InvalidInput(
             "None of these files has questions with known answers.", "Give files of LoCoMo, for example."
         )
-    numbers["files"] = checksums(files)
-    return Report(numbers, (Table("Questions in prompts, %", _COLUMNS, tuple(rows)),))
+    return Report({**basis(files), **numbers}, (Table("Questions in prompts, %", _COLUMNS, tuple(rows)),))
 
 
 def _asked(corpus: Corpus, write: Write) -> Iterator[tuple[float, float, float]]:
     """Yield whether the first hit answers, the share of what answers among ten, and whether it is shown."""
-    there, chance = 0, random.Random(_SEED)
+    chance = random.Random(_SEED)
     with Memory(":memory:", user="person") as memory:
-        for question in corpus.questions:
-            wanted = len(corpus.sessions) if question.before is None else question.before
-            for session in corpus.sessions[there:wanted]:
-                if session.messages:
-                    memory.chat(session.id).append(list(session.messages))
-            there = max(there, wanted)
+        for question, new in corpus.asked():
+            for session in new:
+                memory.chat(session.id).append(list(session.messages))
             if question.gold:
                 yield _answered(memory, corpus, question, write(question.text, chance))
 
 
 def _answered(memory: Memory, corpus: Corpus, question: Question, prompt: str) -> tuple[float, float, float]:
-    sessions = corpus.unit == "session"
-    hits = memory.recall(prompt, limit=SESSION_DEPTH if sessions else 10)
-    ranked = by_best(hits, BEST) if sessions else [hit.id for hit in hits]
+    hits = memory.recall(prompt, limit=SESSION_DEPTH if corpus.unit == "session" else 10)
+    ranked = ids_of(hits, corpus.unit)
     shown = float(bool(hits) and hits[0].score >= SHOWN)
     first = float(not set(ranked[:1]).isdisjoint(question.gold))
     return first, recall_at(ranked, question.gold, 10), shown

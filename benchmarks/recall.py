@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.baselines import BASELINES, Baseline, PlainBM25, installed
 from benchmarks.clock import timed
 from benchmarks.datasets import Corpus, Question, Session, Unit
-from benchmarks.machine import checksums, commit, machine
+from benchmarks.machine import basis
 from benchmarks.metrics import RESAMPLES, SEED, Answer
 from benchmarks.readers import agent_sessions, found_in
 from benchmarks.report import Report, Table
@@ -75,17 +75,12 @@ def run(
             "Give files of LoCoMo, RealMem, LongMemEval, REALTALK, BEAM or MemSim, sessions of agents with "
             "questions.jsonl, or your own; docs/benchmarks.md has the forms.",
         )
-    return Report({**_about(files), "sets": sets}, tuple(tables))
-
-
-def _about(files: Iterable[Path]) -> dict[str, object]:
-    return {
-        "commit": commit(),
-        "machine": machine(),
-        "files": checksums(files),
+    about: dict[str, object] = {
+        **basis(files),
         "intervals": f"[mean, low, high], 95 %, bootstrap of questions, {RESAMPLES} resamples, seed {SEED}",
         "not installed": [name for name in BASELINES if name not in installed()],
     }
+    return Report({**about, "sets": sets}, tuple(tables))
 
 
 def _measure(corpus: Corpus, scores: Scores, embed: str | None) -> None:
@@ -93,16 +88,13 @@ def _measure(corpus: Corpus, scores: Scores, embed: str | None) -> None:
     baselines: dict[str, Baseline] = {name: make() for name, make in installed().items()}
     if corpus.unit == "session":
         baselines = {"BM25 of sessions (stems, stop words)": PlainBM25(), **baselines}
-    there = 0
     with Memory(":memory:", user="person", embed=embed, learning=UNLIMITED) as memory:
         words = {f"{name}, words alone": rank for name, rank in _ours(memory, corpus.unit, 0).items()}
         ours = {**_ours(memory, corpus.unit), **(words if embed else {})}
         systems = {**ours, **{name: one.rank for name, one in baselines.items()}}
-        for question in corpus.questions:
-            wanted = len(corpus.sessions) if question.before is None else question.before
-            for session in corpus.sessions[there:wanted]:
+        for question, new in corpus.asked():
+            for session in new:
                 _add(session, corpus.unit, memory, baselines.values())
-            there = max(there, wanted)
             if question.gold:
                 if embed:
                     memory.learning.work()
@@ -113,15 +105,20 @@ def _measure(corpus: Corpus, scores: Scores, embed: str | None) -> None:
 
 
 def _ours(memory: Memory, unit: Unit, meaning: float = WEIGHT) -> dict[str, Rank]:
-    def recall(question: str, limit: int) -> list[Hit]:
-        return memory.recall(question, limit=limit, meaning=meaning)
-
-    def sessions(best: int) -> Rank:
-        return lambda question, limit: by_best(recall(question, SESSION_DEPTH), best)[:limit]
+    def rank(best: int = BEST) -> Rank:
+        depth = SESSION_DEPTH if unit == "session" else 0
+        return lambda question, limit: ids_of(
+            memory.recall(question, limit=depth or limit, meaning=meaning), unit, best
+        )[:limit]
 
     if unit == "message":
-        return {"Holdfast": lambda question, limit: [hit.id for hit in recall(question, limit)]}
-    return {f"Holdfast, {BEST} best turns": sessions(BEST), "Holdfast, best turn": sessions(1)}
+        return {"Holdfast": rank()}
+    return {f"Holdfast, {BEST} best turns": rank(), "Holdfast, best turn": rank(1)}
+
+
+def ids_of(hits: Iterable[Hit], unit: Unit, best: int = BEST) -> list[str]:
+    """Return the ids of messages, or of sessions by their best turns, best first."""
+    return by_best(hits, best) if unit == "session" else [hit.id for hit in hits]
 
 
 def by_best(hits: Iterable[Hit], count: int) -> list[str]:
@@ -136,8 +133,6 @@ def by_best(hits: Iterable[Hit], count: int) -> list[str]:
 
 
 def _add(session: Session, unit: Unit, memory: Memory, baselines: Iterable[Baseline]) -> None:
-    if not session.messages:
-        return
     memory.chat(session.id).append(list(session.messages))
     texts = {message.id: _text(message) for message in session.messages}
     if unit == "session":

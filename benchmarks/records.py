@@ -16,10 +16,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import nearest
-from benchmarks.clock import Cost, each, high, middle, timed
-from benchmarks.judging import MISSING, guard_costs, judge_examples
-from benchmarks.measurement import Measurement, at_least, at_most, figures, fill, measured, run_parts, table
-from benchmarks.report import Report, Table
+from benchmarks.clock import Cost, each, middle, timed
+from benchmarks.judging import guard_costs, judge_examples
+from benchmarks.measurement import (
+    Measurement,
+    at_least,
+    compared,
+    figures,
+    fill,
+    measured,
+    run_parts,
+    spread,
+    table,
+)
+from benchmarks.report import Report
 from benchmarks.sentences import Sentences
 from benchmarks.words import Words
 from holdfast.kinds import KINDS
@@ -51,7 +61,6 @@ class RecordsPlan:
     settling: int = 14  # rounds before those, until the write-ahead log of each file has its full size
     merges: int = 400  # more than are frozen into a segment, so that this is among them
     facts: int = 100
-    grown: tuple[int, ...] = nearest.SIZES  # facts that others are remembered beside
     chat: int = 200  # messages of the chat that prompts are made for
     queries: int = 40
     repeats: int = 5
@@ -66,7 +75,6 @@ QUICK = RecordsPlan(
     settling=2,
     merges=50,
     facts=20,
-    grown=(20, 200),
     chat=50,
     queries=10,
     repeats=3,
@@ -100,11 +108,11 @@ def remembering(lab: RecordsLab) -> Iterator[Measurement]:
         yield from _against_bare(lab, memory)
         memory.recall("everything loaded", limit=1)
         lab.progress(f"remembering with merge beside {size}")
-        said, costs = _merge(memory, lab.sentences.findings(lab.plan.merges, stream=1))
+        said, costs = _merge(memory, lab.sentences.findings(lab.plan.merges, stream=1), "finding")
         yield from _each_call(f"remember beside {size}, with merge", said, costs)
         lab.progress(f"remembering facts beside {size}")
         used = _fill_facts(memory, lab.sentences)
-        said, costs = _merge_facts(memory, lab.sentences.about_user(lab.plan.facts, stream=1))
+        said, costs = _merge(memory, lab.sentences.about_user(lab.plan.facts, stream=1), "fact")
         yield from _each_call(f"remember a fact, {used:,} characters of facts beside {size}", said, costs)
 
 
@@ -168,29 +176,20 @@ def _remember_all(memory: Memory, texts: Sequence[str]) -> None:
         remember_fil(memory, findings=texts[start : start + _BATCH])
 
 
-def _merge(memory: Memory, texts: Iterable[str]) -> tuple[Counter[str], list[Cost]]:
-    """Remember findings with merge; count what became of them, and give the cost of each."""
+def _merge(memory: Memory, texts: Iterable[str], kind: str) -> tuple[Counter[str], list[Cost]]:
+    """Remember with merge; count what became of each, and return the costs.
+
+    Facts that are added are retracted again, as their room is used up.
+    """
     said: Counter[str] = Counter()
     costs = []
     for text in texts:
         with timed() as cost:
-            record = memory.remember(text, "finding", merge=True)
+            record = memory.remember(text, kind, merge=True)
         costs.append(cost)
         said[record.action] += 1
-    return said, costs
-
-
-def _merge_facts(memory: Memory, texts: Iterable[str]) -> tuple[Counter[str], list[Cost]]:
-    """Remember facts as above; what is added is retracted again, as their room is used up."""
-    said: Counter[str] = Counter()
-    costs = []
-    for text in texts:
-        with timed() as cost:
-            record = memory.remember(text)
-        costs.append(cost)
-        said[record.action] += 1
-        if record.action == "add":
-            memory.retract(record.id, kind="fact")
+        if (kind, record.action) == ("fact", "add"):
+            memory.retract(record.id, kind=kind)
     return said, costs
 
 
@@ -210,10 +209,8 @@ def _fill_facts(memory: Memory, sentences: Sentences) -> int:
 
 
 def _each_call(title: str, said: Counter[str], costs: list[Cost]) -> Iterator[Measurement]:
-    typical = middle(costs)
     became = ", ".join(f"{count} {action}" for action, count in sorted(said.items()))
-    yield measured(f"{title}, p50", typical, against=became, bar=at_most(typical.cpu, 3, "ms"))
-    yield measured(f"{title}, p95", high(costs))
+    yield from spread(title, costs, limit=3, against=became)
 
 
 # Reading ----------------------------------------------------------------------------------------------------
@@ -291,8 +288,7 @@ def _prompts(lab: RecordsLab, memory: Memory) -> Iterator[Measurement]:
         f"of it known"
     )
     for name, costs in (("with a query", with_query), ("without", without)):
-        yield measured(f"{title}, {name}, p50", middle(costs), bar=at_most(middle(costs).cpu, 5, "ms"))
-        yield measured(f"{title}, {name}, p95", high(costs))
+        yield from spread(f"{title}, {name}", costs, limit=5)
 
 
 def _recalls(lab: RecordsLab, memory: Memory, versions: Mapping[str, int]) -> Iterator[Measurement]:
@@ -309,16 +305,7 @@ def _recalls(lab: RecordsLab, memory: Memory, versions: Mapping[str, int]) -> It
     now, *others = (middle(costs) for costs in taken)
     yield measured(f"recall among {lab.plan.records:,} records, p50", now)
     for name, cost in zip(list(contenders)[1:], others, strict=True):
-        ratio = cost.cpu / now.cpu
-        yield measured(
-            f"recall at {name}, p50",
-            cost,
-            against="recall now",
-            theirs=now,
-            ratio=ratio,
-            ratio_of="× the time",
-            bar=at_most(ratio, 3, "× the time"),
-        )
+        yield compared(f"recall at {name}, p50", cost, "recall now", now, limit=3)
 
 
 def _viewing(memory: Memory, version: int) -> Callable[[str], object]:
@@ -329,9 +316,7 @@ def _viewing(memory: Memory, version: int) -> Callable[[str], object]:
 
 
 def comparing(lab: RecordsLab) -> Iterator[Measurement]:
-    """Remember facts beside ever more of them, and judge pairs among many texts."""
-    lab.progress("remembering beside up to 20,000 facts")
-    yield from nearest.growing(lab.folder, lab.sentences, lab.plan.grown, lab.plan.facts)
+    """Judge pairs among many texts."""
     lab.progress("judging pairs among many texts")
     yield from nearest.agreeing(lab.pairs)
 
@@ -380,12 +365,10 @@ def run(
     plan = plan or (QUICK if quick else FULL)
     given = {"merge": pairs, "guard": texts} if not only or "examples" in only else {}
     judged = {name: judge_examples(name, files, progress) for name, files in given.items()}
-    left_out = [name for name, files in judged.items() if not files]
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
         done = run_parts(MEASUREMENTS, RecordsLab(plan, Sentences(), Path(place), progress, pairs), only)
     done += [one for several in judged.values() for file in several for one in file.asked]
     tables = [table("Records", done)] if done else []
     tables += [file.table for several in judged.values() for file in several]
-    tables += [Table(f"Left out: {MISSING[name]}", (), ()) for name in left_out]
     examples = {name: [file.numbers for file in several] for name, several in judged.items()}
-    return Report({**figures(done), **examples, "left_out": left_out}, tuple(tables))
+    return Report({**figures(done), **examples}, tuple(tables))

@@ -20,10 +20,10 @@ from benchmarks.keeping import (
     INSTALL,
     SHARE,
     Summarise,
+    by_place,
     filled,
     installed,
     lex_rank,
-    spaced,
     summary_of,
     terms,
 )
@@ -206,10 +206,7 @@ def _errors(messages: Sequence[Message]) -> Collection[frozenset[int]]:
 def _others(messages: Sequence[Message], target: int) -> dict[str, str]:
     said = passages(messages)
     units = history(said, trimmed=False).units
-    texts = {
-        "the beginning": filled(range(len(units)), units, said, target),
-        "evenly spaced sentences": spaced(units, said, target),
-    }
+    texts = by_place(units, said, target)
     if installed():
         parts = [
             filled(lex_rank(some), some, said, target * len(some) // len(units))

@@ -10,9 +10,9 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from benchmarks.baselines import Baseline, Bm25s, FullText, Tantivy, installed
-from benchmarks.clock import Cost, cost_of, each, high, middle, timed
+from benchmarks.clock import Cost, cost_of, high, middle, timed
 from benchmarks.footprint import compiling, start
-from benchmarks.measurement import PER_CHAT, Bar, Measurement, SpeedLab, at_most, fill, measured
+from benchmarks.measurement import Measurement, SpeedLab, at_most, compared, fill, measured, spread
 from holdfast.memory import Memory
 
 _TANTIVY = {100_000: 1.6, 1_000_000: 2.8}  # times that it takes
@@ -50,12 +50,9 @@ def large(lab: SpeedLab) -> Iterator[Measurement]:
             name: _filled(lab, make, lab.folder / f"large-{size}-{number}", size)
             for number, (name, (make, _)) in enumerate(_searches().items())
         }
-        questions = lab.words.questions(lab.plan.queries if size < _SLOW else lab.plan.slow_queries)
         with Memory(lab.store(size), user="all") as memory:
             asked = [memory.recall, *(_top(other) for other in others.values())]
-            for ask in asked:
-                ask("everything loaded")
-            ours, *theirs = each(asked, questions, lab.plan.repeats)
+            ours, *theirs = lab.in_turns(asked, 0 if size < _SLOW else lab.plan.slow_queries)
         yield from _compared(size, ours, dict(zip(others, theirs, strict=True)))
 
 
@@ -80,35 +77,21 @@ def _filled(lab: SpeedLab, make: Callable[[Path], Baseline], path: Path, size: i
     return other
 
 
-def _usual(lab: SpeedLab) -> int:
-    """Return the largest size up to 100,000 messages."""
-    return max((size for size in lab.plan.sizes if size <= 100_000), default=min(lab.plan.sizes))
-
-
 def _top(other: Baseline) -> Callable[[str], object]:
     return lambda question: other.rank(question, 10)
 
 
 def _compared(size: int, ours: list[Cost], others: dict[str, list[Cost]]) -> Iterator[Measurement]:
-    typical = middle(ours)
     for name, theirs in others.items():
-        ratio = typical.cpu / middle(theirs).cpu
         limit = _TANTIVY.get(size) if name == "tantivy" else None
-        yield measured(
-            f"recall in {size:,} messages, p50",
-            typical,
-            against=name,
-            theirs=middle(theirs),
-            ratio=ratio,
-            ratio_of="× the time",
-            bar=at_most(ratio, limit, "× the time") if limit else None,
-        )
+        title = f"recall in {size:,} messages, p50"
+        yield compared(title, middle(ours), name, middle(theirs), limit=limit)
     yield measured(f"recall in {size:,} messages, p95", high(ours))
 
 
 def prompts(lab: SpeedLab) -> Iterator[Measurement]:
     """Make a prompt with what is recalled for it, in the largest store up to 100,000 messages."""
-    size = _usual(lab)
+    size = lab.usual()
     path = lab.store(size)
     lab.progress(f"prompts in {size:,} messages")
     with Memory(path, user="all") as memory:
@@ -117,9 +100,7 @@ def prompts(lab: SpeedLab) -> Iterator[Measurement]:
             lambda asked: chat.prompt(_BUDGET, query=asked),
             memory.recall,
         ]
-        for contender in contenders:
-            contender("everything loaded")
-        ours, recall = each(contenders, lab.words.questions(lab.plan.queries), lab.plan.repeats)
+        ours, recall = lab.in_turns(contenders)
     cost = middle(ours)
     yield measured(
         f"prompt of {_BUDGET:,} tokens with recall, {size:,} messages",
@@ -134,7 +115,7 @@ def prompts(lab: SpeedLab) -> Iterator[Measurement]:
 
 def first(lab: SpeedLab) -> Iterator[Measurement]:
     """Ask the first question of a new process, over the start of Python itself, in turns."""
-    size = _usual(lab)
+    size = lab.usual()
     programs = {"bare Python": ("pass", lab.folder), "Holdfast": (_FIRST, lab.store(size))}
     for name, (make, program) in _searches().items():
         if program:
@@ -147,7 +128,7 @@ def first(lab: SpeedLab) -> Iterator[Measurement]:
     costs: dict[str, list[Cost]] = {name: [] for name in programs}
     for question in lab.words.questions(lab.plan.starts + 1):
         for name, (program, path) in programs.items():
-            costs[name].append(start(program, environment, str(path.resolve()), question))
+            costs[name].append(start(["-c", program, str(path.resolve()), question], environment))
     # The first of each compiles.
     found = {name: middle(some[1:]) for name, some in costs.items()}
     bare = found.pop("bare Python")
@@ -155,9 +136,7 @@ def first(lab: SpeedLab) -> Iterator[Measurement]:
     title = f"first question in a new process, {size:,} messages, over bare Python"
     yield measured(title, ours, bar=at_most(ours.cpu, 90, "ms") if size == 100_000 else None)
     for name, theirs in found.items():
-        cost = theirs - bare
-        ratio = ours.cpu / cost.cpu
-        yield measured(title, ours, against=name, theirs=cost, ratio=ratio, ratio_of="× the time")
+        yield compared(title, ours, name, theirs - bare)
 
 
 def small(lab: SpeedLab) -> Iterator[Measurement]:
@@ -168,7 +147,7 @@ def small(lab: SpeedLab) -> Iterator[Measurement]:
     users = [f"user-{number}" for number in range(spaces)]
     with Memory(path, durability="normal") as memory:
         for number, user in enumerate(users):
-            fill(memory.scoped(user=user), lab.words, size, PER_CHAT, stream=2 + number)
+            fill(memory.scoped(user=user), lab.words, size, stream=2 + number)
         lab.progress("asking small spaces")
         first = _ask_each(memory, users, lab)
     with Memory(path) as memory:
@@ -197,23 +176,18 @@ def _ask_each(memory: Memory, users: list[str], lab: SpeedLab) -> list[Cost]:
 
 def added(lab: SpeedLab) -> Iterator[Measurement]:
     """Append and recall at once, in the largest store up to 100,000 messages, while a segment is frozen."""
-    size = _usual(lab)
+    size = lab.usual()
     path = lab.store(size)
     lab.progress(f"appending and asking at once, {size:,} messages")
     questions = cycle(lab.words.questions(lab.plan.queries))
-    appends, both = [], []
+    costs = []
     with Memory(path, user="all") as memory:
         memory.recall("everything loaded", limit=1)
         chat = memory.chat("new")
         for text, asked in zip(lab.words.messages(lab.plan.added, stream=1_000_000), questions, strict=False):
             with timed() as cost:
-                with timed() as append:
-                    chat.append(role="user", content=text)
+                chat.append(role="user", content=text)
                 memory.recall(asked)
-            both.append(cost)
-            appends.append(append)
-    bar: Bar | None = at_most(middle(both).cpu, 3, "ms") if size == 100_000 else None
+            costs.append(cost)
     title = f"append, then recall, in {size:,} messages"
-    yield measured(f"{title}, p50", middle(both), bar=bar)
-    yield measured(f"{title}, p95", high(both))
-    yield measured(f"{title}: the append alone, p50", middle(appends))
+    yield from spread(title, costs, limit=3 if size == 100_000 else None)

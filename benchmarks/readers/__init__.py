@@ -19,15 +19,8 @@ from benchmarks.readers import (
 )
 from holdfast.errors import InvalidInput
 
-READERS = (
-    locomo.READER,
-    realmem.READER,
-    agent_sessions.READER,
-    longmemeval.READER,
-    realtalk.READER,
-    beam.READER,
-    memsim.READER,
-    own.READER,
+READERS = tuple(
+    module.READER for module in (locomo, realmem, agent_sessions, longmemeval, realtalk, beam, memsim, own)
 )
 
 

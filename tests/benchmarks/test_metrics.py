@@ -146,9 +146,9 @@ def collections(tmp_path: Path) -> Path:
     write_lines(tmp_path / "agent_sessions/one.jsonl", [{"role": "user", "content": text} for text in said])
     write_lines(tmp_path / "tool_dialogues/tau_airline.jsonl", [])
     write_json(tmp_path / "locomo/locomo_dev.json", [])
-    messages = tuple(Said(n, "user", "", "", text) for n, text in enumerate(said))
+    messages = tuple(Said(n, "user", "", text) for n, text in enumerate(said))
     places = tuple((n, one.start, one.end) for n, text in enumerate(said) for one in split(text))
-    session = Session("agent", "one", "one", messages)
+    session = Session("agent", "one", messages)
     judged = {"source": "agent", "session": "one", "half": HALF}
     digest = hash_of_session(session, places)
     write_lines(tmp_path / "sessions.jsonl", [{**judged, "statements": places, "hash": digest}])

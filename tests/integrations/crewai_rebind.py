@@ -16,7 +16,6 @@ from holdfast.integrations.crewai import HoldfastStorage
 TEXTS = "wants the records of '/share\\docs' in the scope '/share\\'", AssertionError
 NOT_PORTABLE = {"test_percent_underscore_and_backslash_in_scope_names_match_literally": TEXTS}
 """The test that only a storage passes in which a scope has all whose text begins as its own does."""
-"""The test that only a storage passes in which a scope has all whose text begins as its own does."""
 
 OPENED: dict[Path, Memory] = {}
 

@@ -1,4 +1,4 @@
-"""The standard tests of `langchain-tests` for retrievers, of ours; run by `test_langchain_standard.py`."""
+"""The standard tests of `langchain-tests` for retrievers, of ours; run by `test_suites.py`."""
 
 from __future__ import annotations
 

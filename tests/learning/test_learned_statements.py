@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.hostile import hostile
 from holdfast import Memory, Message
 from holdfast.learning.speeches import LearnedStatement, learned_statements
 from holdfast.text.statements import statements
+from hostile_texts import hostile
 from learning_scripts import DECIDED, SESSION, say
 from tables import each
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile import hostile, parts
 from holdfast import Memory
 from holdfast.compaction import extract, sentence_scoring
 from holdfast.safety import (
@@ -39,6 +38,7 @@ from holdfast.text import (
     tokens,
 )
 from holdfast.text.late_pattern import LatePattern
+from hostile_texts import hostile, parts
 from soak import cases
 
 MODULES: tuple[ModuleType, ...] = (

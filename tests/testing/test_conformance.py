@@ -32,24 +32,9 @@ class TestMemory(Conformance):
         )
 
 
-class TestFake(Conformance):
-    def make(self) -> Provider:
-        return FakeProvider()
-
-
-class TestMinimal(Conformance):
-    def make(self) -> Provider:
-        return MinimalProvider()
-
-
 class TestTracedMemory(Conformance):
     def make(self) -> Provider:
         return traced(Memory(":memory:", user="ada", admin=True), on_event=Observed())
-
-
-class TestTracedMinimal(Conformance):
-    def make(self) -> Provider:
-        return traced(MinimalProvider(), on_event=Observed())
 
 
 class Observed:
