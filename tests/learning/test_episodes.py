@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told_episodes import episodic, learn
+from told_episodes import KEY, MONDAY, ORDER, TOPICS, episodes, episodic, fetched, learn, session, told
 
 from holdfast import Denied, InvalidInput, Memory, Message, ToolCall
-from learning_episodes import KEY, MONDAY, ORDER, TOPICS, episodes, fetched, session, texts, told
-from learning_scripts import Model
+from learning_scripts import Model, texts
 from soak import cases
 
 LATER = Message("assistant", "The page says that the payment client needs a jitter of two seconds now.")
@@ -183,8 +182,8 @@ def test_an_episode_of_a_session_with_untrusted_sources_is_found_and_waits_only_
     assert episodes(memory) == [released]
     assert [hit.id for hit in memory.recall("jitter", kinds=["episode"])] == [own.id]
     memory.undo(by="user")
-    assert texts(episodes(memory)) == [own.text]
-    assert texts(list(memory.quarantine)) == [whole.text]
+    assert texts(memory, "episode") == [own.text]
+    assert [one.text for one in memory.quarantine] == [whole.text]
 
 
 def test_the_whole_is_found_where_it_is_asked_for_and_in_no_prompt(memory: Memory) -> None:
@@ -233,7 +232,7 @@ def test_what_cannot_come_from_the_untrusted_source_is_written_beside_what_waits
         assert list(memory.quarantine) == [aside]
     released = memory.quarantine.release(aside.id, by="user")
     assert released.id == first.id
-    assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
+    assert texts(memory, "episode") == ["Retries and two limits were added. Files: src/shop/client.py."]
     assert list(memory.quarantine) == []
 
 
@@ -261,7 +260,7 @@ def test_what_is_no_longer_untrusted_leaves_quarantine_empty(tmp_path: Path) -> 
         trusting.chat("a").append(role="user", content="Now add a limit as well, please.")
         learn(trusting, "a", told("Retries and two limits were added."))
         assert list(memory.quarantine) == []
-        assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
+        assert texts(memory, "episode") == ["Retries and two limits were added. Files: src/shop/client.py."]
 
 
 @pytest.mark.parametrize(("chat", "left"), [("b", ["a"]), (None, []), ("unknown", ["a", "b"])])
