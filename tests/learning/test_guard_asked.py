@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,10 +30,8 @@ class Guard:
         return any(word in text for word in self.words)
 
 
-@contextmanager
-def opened(location: str, clock: Clock, guard: Any, **learning: Any) -> Iterator[Memory]:
-    with Memory(location, user="ada", clock=clock, guard=guard, learning=Learning(**learning)) as memory:
-        yield memory
+def opened(location: str, clock: Clock, guard: Any, **learning: Any) -> Memory:
+    return Memory(location, user="ada", clock=clock, guard=guard, learning=Learning(**learning))
 
 
 def flags(memory: Memory) -> list[tuple[str, ...]]:

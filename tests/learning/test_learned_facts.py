@@ -10,7 +10,19 @@ import pytest
 
 from holdfast import InvalidInput, Learning, Memory
 from holdfast.kinds import Kind
-from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, finding, hold, learned, offers, say
+from learning_scripts import (
+    BACKUP,
+    SESSION,
+    TEXT,
+    Clock,
+    Model,
+    finding,
+    hold,
+    learned,
+    offers,
+    own_prompt,
+    say,
+)
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -205,26 +217,12 @@ def test_no_facts_without_a_model(quick: Memory) -> None:
     assert facts(quick) == [POSTGRES], "what was done by rules is done again with a model"
 
 
-OWN = """Say what you learn of the $type "$step", as JSON: {"findings": [""]%s}
-
-<known>
-$known
-</known>
-
-<conversation>
-$transcript
-</conversation>
-"""
-
-
 @pytest.mark.parametrize(("asked", "kept"), [("", []), (', "facts": [""]', [PORT[0]])])
 def test_a_prompt_of_one_s_own_may_ask_for_facts(
     quick: Memory, tmp_path: Path, asked: str, kept: Sequence[str]
 ) -> None:
-    file = tmp_path / "own.md"
-    file.write_text(OWN % asked)
     end(quick)
-    quick.learning.work(llm=with_facts(PORT), prompts={"session": str(file)})
+    quick.learning.work(llm=with_facts(PORT), prompts={"session": own_prompt(tmp_path, asked)})
     assert facts(quick) == kept
 
 
@@ -248,15 +246,14 @@ def test_learning_anew_knows_facts(memory: Memory) -> None:
 
 
 def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory, tmp_path: Path) -> None:
-    file = tmp_path / "own.md"
-    file.write_text(OWN % "")
+    prompt = own_prompt(tmp_path)
     end(quick)
     quick.learning.work(llm=with_facts(LISBON, PORT))
-    result = quick.learning.relearn(llm=finding(BACKUP), prompt=str(file))
+    result = quick.learning.relearn(llm=finding(BACKUP), prompt=prompt)
     assert result.removed == ()
     assert facts(quick) == [LISBON[0], PORT[0]]
     with pytest.raises(InvalidInput, match="asks for no facts"):
-        quick.learning.relearn("facts", llm=Model(), prompt=str(file))
+        quick.learning.relearn("facts", llm=Model(), prompt=prompt)
 
 
 def test_a_fact_that_is_found_again_in_the_same_words_stays(quick: Memory) -> None:

@@ -128,11 +128,7 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
     "wrong",
     [
         {"limit": -1},
-        {"limit": 1.5},
         {"until": "tomorrow"},
-        {"everyone": "yes"},
-        {"dry_run": 1},
-        {"llm": 5},
         {"prompts": {"session": "v99"}},
         {"prompts": {"nothing": "v1"}},
     ],

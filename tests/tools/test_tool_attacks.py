@@ -297,16 +297,6 @@ def test_what_is_repeated_of_a_call_is_short(memory: Memory) -> None:
     assert estimate_tokens(found.text) < 400
 
 
-def test_a_compartment_that_is_full_says_how_to_make_room(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    save = named(compartment_tools(memory, chat))["save_memory"]
-    with chat.run():
-        for compartment in ("run", "session", "plan"):
-            assert save({"compartment": compartment, "content": "x" * 6_000}).ok
-            assert "`clear_memory`" in error(save({"compartment": compartment, "content": "x" * 6_000}))
-            assert "`clear_memory`" not in error(save({"compartment": compartment, "content": " "}))
-
-
 def test_facts_keep_to_their_tokens(memory: Memory) -> None:
     for number in range(30):
         memory.remember("雨river " * 100, "episode", chat=f"{number}{'🌊' * 100}")

@@ -285,7 +285,10 @@ def test_metadata_counts_into_the_cap_and_is_returned(memory: Memory, chat: Chat
             (entry,) = entries(tools["get_memory"]({"compartment": compartment}))
             assert (entry["id"], entry["metadata"]) == (saved.data["id"], meta)
             full = {"compartment": compartment, "content": "y" * 900, "metadata": {"more": "z" * 2_600}}
-            assert "10,000" in problem(tools["save_memory"](full))
+            refused = tools["save_memory"](full)
+            assert "10,000" in problem(refused)
+            assert "`clear_memory`" in str(refused.data["todo"])
+            assert "`clear_memory`" not in str(tools["save_memory"](full | {"content": " "}).data["todo"])
             assert tools["save_memory"](full | {"metadata": {}}).ok
             assert '"file": "a.py"' in tools["get_memory"]({"compartment": compartment}).text
 
