@@ -161,12 +161,10 @@ def test_what_a_provider_refuses_is_said_without_its_words() -> None:
     [
         ("", float("inf"), 0),
         ("", 10**30, 0),
-        ("", 1.5, 0),
         ("", True, 0),
         ("", -1, 0),
         ("x", 0, 0),
         ("0", 0, 0),
-        ("-1", 0, 0),
         ("9" * 30, 0, 0),
         ("٣", 0, 0),
     ],
