@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
+from threading import Event
 
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -43,6 +44,19 @@ def served(server: Server) -> OpenAIChatModel:
 def answering(answer: str) -> Model:
     """Make a model that answers every question with the same."""
     return Model(answers=dict.fromkeys(KINDS, lambda _: answer))
+
+
+class Thinking(Model):
+    """Wait before each answer until it may go on, and say another thing than was said."""
+
+    def __init__(self) -> None:
+        super().__init__(answers=good().answers)
+        self.thinks, self.may_go_on = Event(), Event()
+
+    def __call__(self, prompt: str) -> str:
+        self.thinks.set()
+        assert self.may_go_on.wait(WAIT)
+        return super().__call__(prompt).replace("Redis", "SQLite")
 
 
 def the_job(memory: Memory, kind: str) -> Job:
