@@ -198,10 +198,6 @@ def test_what_was_learned_is_found(done: Done) -> None:
         assert (episode in found.episodes) is (episode.trust != "quarantined")
 
 
-def test_all_of_it_is_sound(done: Done) -> None:
-    assert done.memory.verify().problems == ()
-
-
 def test_a_second_pass_adds_no_record(done: Done) -> None:
     """Each session is ended again, and then read again from its beginning."""
     memory = done.memory

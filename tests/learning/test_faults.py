@@ -12,28 +12,42 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import Memory, ModelFailed
+from holdfast import Job, Memory, ModelFailed
 from holdfast.settings import KINDS
-from learning_faults import (
-    MINUTE,
-    SECRET_WORD,
-    Opened,
-    answering,
-    left,
-    outcomes,
-    raises,
-    served,
-    the_job,
-    undisturbed,
-)
+from learning_faults import Opened, answering, served, undisturbed
 from learning_models import good, prepare, state
 from learning_scripts import SESSION, Clock, Model, finds, hold
+from learning_worker import MINUTE
 from llm_server import Server, refusal
 
 pytest_plugins = ["learning_fixtures"]
 
 # CI runs it.
 pytestmark = pytest.mark.slow
+
+SECRET_WORD = "xylophone"  # of an answer, or of an exception: nobody may read it again
+
+
+def the_job(memory: Memory, kind: str) -> Job:
+    """Give the job of a kind; of some that are done together, the first."""
+    return next(job for job in memory.learning.jobs() if job.kind == kind)
+
+
+def outcomes(memory: Memory) -> dict[str, int]:
+    """Count the calls of models by how they ended."""
+    counted: dict[str, int] = {}
+    for line in memory.learning.usage().lines:
+        counted[line.outcome] = counted.get(line.outcome, 0) + line.calls
+    return counted
+
+
+def raises(_: str) -> str:
+    raise RuntimeError(SECRET_WORD)
+
+
+def left(memory: Memory, kind: str) -> list[Job]:
+    """List the unfinished jobs, but for the pairs that what was observed has left unsure."""
+    return [job for job in memory.learning.jobs() if kind == "tidy" or not job.records]
 
 
 # A model that fails

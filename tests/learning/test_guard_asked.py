@@ -61,14 +61,6 @@ def test_a_message_gets_the_flag_that_the_guard_gives_and_stays_as_it_was_said(
         assert memory.verify().ok
 
 
-def test_the_guard_is_believed_where_the_built_in_one_was_wrong(location: str, clock: Clock) -> None:
-    with opened(location, clock, Guard("card")) as memory:
-        say(memory, ORDER)
-        assert flags(memory) == [("instruction",)]
-        memory.learning.work()
-        assert flags(memory) == [()]
-
-
 def test_what_it_said_is_there_for_those_who_open_the_memory_without_it(
     shared_location: str, clock: Clock
 ) -> None:

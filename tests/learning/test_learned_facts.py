@@ -10,24 +10,12 @@ import pytest
 
 from holdfast import InvalidInput, Learning, Memory
 from holdfast.kinds import Kind
-from learning_scripts import (
-    BACKUP,
-    SESSION,
-    TEXT,
-    Clock,
-    Model,
-    finding,
-    hold,
-    learned,
-    offers,
-    own_prompt,
-    say,
-)
+from learning_scripts import SESSION, TEXT, Clock, Model, finding, hold, learned, offers, own_prompt, say
+from learning_worker import EXTRACTED
 
 pytestmark = pytest.mark.usefixtures("clock")
 
 MOST = 5
-POSTGRES = "The sessions of the shop are kept in PostgreSQL."
 SAID = (
     "My name is Ada, and I live in Lisbon with two cats.",
     "Nice to meet you, Ada.",
@@ -213,8 +201,8 @@ def test_no_facts_without_a_model(quick: Memory) -> None:
     quick.learning.work()
     assert facts(quick) == []
     quick.chat("shop").end()
-    quick.learning.work(llm=with_facts((POSTGRES, "env", 3, "move the sessions to PostgreSQL")))
-    assert facts(quick) == [POSTGRES], "what was done by rules is done again with a model"
+    quick.learning.work(llm=with_facts((EXTRACTED, "env", 3, "move the sessions to PostgreSQL")))
+    assert facts(quick) == [EXTRACTED], "what was done by rules is done again with a model"
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("", []), (', "facts": [""]', [PORT[0]])])
@@ -249,7 +237,7 @@ def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory, tm
     prompt = own_prompt(tmp_path)
     end(quick)
     quick.learning.work(llm=with_facts(LISBON, PORT))
-    result = quick.learning.relearn(llm=finding(BACKUP), prompt=prompt)
+    result = quick.learning.relearn(llm=finding(EXTRACTED), prompt=prompt)
     assert result.removed == ()
     assert facts(quick) == [LISBON[0], PORT[0]]
     with pytest.raises(InvalidInput, match="asks for no facts"):

@@ -430,11 +430,6 @@ def test_an_error_lists_what_is_possible(memory: Memory) -> None:
     assert tool({"action": "recall", "query": "x", "id": None}).ok
 
 
-def test_null_is_the_default_and_a_whole_float_is_whole(memory: Memory) -> None:
-    recall = named(memory.tools("monday"))["recall"]
-    assert recall('{"query": "x", "limit": 5.0, "kind": null, "cursor": null}').ok
-
-
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 JSON = PLAIN | st.lists(PLAIN, max_size=3) | st.dictionaries(st.text(max_size=5), PLAIN, max_size=3)
 
