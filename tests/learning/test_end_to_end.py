@@ -130,11 +130,8 @@ def test_all_jobs_are_done(done: Done) -> None:
 def test_something_was_learned_of_every_session(done: Done) -> None:
     chats = {chat.id for chat in done.memory.chats()}
     records = everything(done.memory)
-    short = {
-        chat
-        for chat in chats
-        if f"observe:{chat}: no episode: too short: 2 turns, 3 needed" in done.result.notes
-    }
+    too_short = "no episode: too short: 2 turns, 3 needed"
+    short = {chat for chat in chats if f"observe:{chat}: {too_short}" in done.result.notes}
     assert len(short) == 1
     assert {record.chat for record in records if record.kind == "episode"} == chats - short
     assert {record.chat for record in records if record.kind in ("finding", "insight", "lesson")} == chats

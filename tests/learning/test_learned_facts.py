@@ -133,12 +133,8 @@ def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
     model = with_facts(("Ada owns three yachts.", "user", 1, "three yachts"), *EVERY[:MOST])
     result = memory.learning.work(llm=model)
     (held,) = list(memory.quarantine)
-    assert (held.kind, held.target, held.text, held.flags) == (
-        "fact",
-        "user",
-        "Ada owns three yachts.",
-        ("untrusted",),
-    )
+    assert (held.kind, held.target, held.flags) == ("fact", "user", ("untrusted",))
+    assert held.text == "Ada owns three yachts."
     assert facts(memory) == [found[0] for found in EVERY[: MOST - 1]]
     assert "observe:shop: 1 without words that they rest on" in result.notes
 
