@@ -196,7 +196,7 @@ def test_the_work_of_one_user_is_no_other_user_s(memory: Memory) -> None:
             other.learning.retry_job("observe:shop")
     memory.learning.work(llm=finding(EXTRACTED))
     for other in others:
-        assert other.learning.jobs(status="done") == other.records() == []
+        assert (other.learning.jobs(status="done"), other.records()) == ([], [])
         assert other.learning.usage().calls == 0
         assert len(other.learning.episodes()) == len(other.learning.episodes("sessions PostgreSQL")) == 0
 
@@ -303,7 +303,7 @@ def test_an_erased_user_leaves_nothing_to_do_and_no_spend(memory: Memory) -> Non
         one.learning.work(llm=finding(EXTRACTED))
         one.learning.extract(TEXT, llm=Model({"observe": failing}))
     memory.erase(user="bob")
-    assert bob.learning.jobs() == bob.learning.jobs(status="done") == bob.records() == []
+    assert (bob.learning.jobs(), bob.learning.jobs(status="done"), bob.records()) == ([], [], [])
     assert bob.learning.usage().lines == ()
     assert bob.learning.work(llm=finding()).noop
     assert len(memory.learning.jobs()) == 1
