@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from benchmarks.scripted import Line, Scripted, lines
@@ -175,6 +176,24 @@ def offers(profile: str | None = None, *found: str) -> Answer:
 def says(answer: str) -> Answer:
     """Answer with a text, whatever is asked."""
     return lambda _: answer
+
+
+def own_prompt(folder: Path, more: str = "") -> str:
+    """Write a prompt of a user's own, which asks for findings and some `more`, and return its path."""
+    file = folder / "short.md"
+    file.write_text(
+        f"""Say what you learn of the $type "$step", as JSON: {{"findings": [""]{more}}}
+
+<known>
+$known
+</known>
+
+<conversation>
+$transcript
+</conversation>
+"""
+    )
+    return str(file)
 
 
 def failing(_: str) -> object:

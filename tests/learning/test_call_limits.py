@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from threading import Barrier
 
 import pytest
 
 from holdfast import Learning, Limit, Memory
 from holdfast.settings import KINDS
-from learning_faults import WAIT, Opened, served
+from learning_faults import WAIT, Opened, Thinking, served
 from learning_models import good, prepare, state
 from learning_scripts import Clock, hold
 from llm_server import Server, completion
@@ -79,22 +79,16 @@ def test_two_threads_do_not_pass_a_limit_together(location: str, clock: Clock) -
 
 def test_a_call_counts_while_its_answer_is_waited_for(location: str, clock: Clock) -> None:
     how = Learning(kinds=("observe",), limits={"": Limit(calls=1)})
-    thinks, may_go_on = Event(), Event()
-
-    def thinking(prompt: str) -> str:
-        thinks.set()
-        assert may_go_on.wait(WAIT)
-        return good()(prompt)
-
+    thinking = Thinking()
     with Memory(location, user="ada", clock=clock, learning=how) as memory:
         for number in range(2):
             hold(memory, f"chat {number}").end()
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(lambda: memory.learning.work(llm=thinking, limit=1))
-            assert thinks.wait(WAIT)
+            assert thinking.thinks.wait(WAIT)
             model = good()
             result = memory.learning.work(llm=model)
-            may_go_on.set()
+            thinking.may_go_on.set()
             assert len(first.result(WAIT).done) == 1
         assert model.prompts == []
         assert [job.reason for job in result.postponed] == ["limit"]

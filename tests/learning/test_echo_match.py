@@ -93,8 +93,11 @@ def test_what_stands_around_a_block_stays(before: str, after: str) -> None:
 
 
 OURS = """recall search_memory recall_fil expand mcp__holdfast__describe holdfast.expand my-memory_describe
-mcp__brain__search-memory Recall mcp__server__memory"""
-OTHERS = "bash recalled product_recall kubectl_describe mcp__aws__describe memory_usage re _"
+mcp__brain__search-memory Recall mcp__server__memory memory search_sessions scratchpad scratchpad_search
+mcp__holdfast__search_sessions mcp__holdfast__profile mcp__holdfast__history mcp__holdfast__search
+mcp__holdfast__fetch mcp__holdfast__notes"""
+OTHERS = """bash recalled product_recall kubectl_describe mcp__aws__describe memory_usage re _ profile history
+search fetch notes mcp__git__profile mcp__git__history mcp__git__search mcp__git__fetch mcp__git__notes"""
 
 
 @each(("names", "is_ours"), [(OURS, True), (OTHERS, False)])

@@ -114,12 +114,6 @@ def test_what_a_chat_taught_is_compared_by_meaning(embed: Embed | None, why: str
         assert judged == ([(record.id, known.id)] if why else [])
 
 
-def test_nothing_runs_without_an_embedder(quick: Memory) -> None:
-    fill(quick)
-    assert [job.kind for job in quick.learning.work().done if job.kind == "embed"] == []
-    assert quick.learning.embedding() == []
-
-
 def test_credentials_are_masked_before_they_leave() -> None:
     embed = Recorded()
     with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=())) as memory:
@@ -349,13 +343,9 @@ def test_a_summary_that_an_erasure_brings_back_gets_a_vector(location: str) -> N
         # The summary of the first 95, which took the place of that of the first 68.
         memory.erase(chat="a", messages=(60, 120))
         work(memory)
-        numbers = [
-            number
-            for number, _ in vectors.findable(
-                memory._runtime.database, memory.scope.space, "summary", 0, 99, 99
-            )
-        ]
-        assert list(stored(memory, "summary")) == numbers
+        database, space = memory._runtime.database, memory.scope.space
+        summaries = vectors.findable(database, space, "summary", 0, 99, 99)
+        assert list(stored(memory, "summary")) == [number for number, _ in summaries]
 
 
 # Workers beside each other

@@ -130,11 +130,8 @@ def test_all_jobs_are_done(done: Done) -> None:
 def test_something_was_learned_of_every_session(done: Done) -> None:
     chats = {chat.id for chat in done.memory.chats()}
     records = everything(done.memory)
-    short = {
-        chat
-        for chat in chats
-        if f"observe:{chat}: no episode: too short: 2 turns, 3 needed" in done.result.notes
-    }
+    too_short = "no episode: too short: 2 turns, 3 needed"
+    short = {chat for chat in chats if f"observe:{chat}: {too_short}" in done.result.notes}
     assert len(short) == 1
     assert {record.chat for record in records if record.kind == "episode"} == chats - short
     assert {record.chat for record in records if record.kind in ("finding", "insight", "lesson")} == chats
@@ -196,10 +193,6 @@ def test_what_was_learned_is_found(done: Done) -> None:
     for episode in (one for one in everything(done.memory) if one.kind == "episode"):
         found = done.memory.learning.episodes(episode.text[:200], limit=SESSIONS)
         assert (episode in found.episodes) is (episode.trust != "quarantined")
-
-
-def test_all_of_it_is_sound(done: Done) -> None:
-    assert done.memory.verify().problems == ()
 
 
 def test_a_second_pass_adds_no_record(done: Done) -> None:

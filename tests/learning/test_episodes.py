@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told_episodes import episodic, learn
+from told_episodes import KEY, MONDAY, ORDER, TOPICS, episodes, episodic, fetched, learn, session, told
 
-from holdfast import Denied, InvalidInput, Memory, Message, ToolCall
-from learning_episodes import KEY, MONDAY, ORDER, TOPICS, episodes, fetched, session, texts, told
-from learning_scripts import Model
+from holdfast import Denied, Memory, Message, ToolCall
+from learning_scripts import Model, texts
 from soak import cases
 
 LATER = Message("assistant", "The page says that the payment client needs a jitter of two seconds now.")
@@ -170,42 +168,21 @@ def test_an_episode_of_a_session_with_untrusted_sources_is_found_and_waits_only_
     memory.chat("a").append(session(TOPICS[0], 0, *fetched(), LATER))
     own, whole = learn(memory, "a").records
     assert list(memory.quarantine) == [whole]
-    assert (whole.trust, whole.flags, whole.meta["untrusted"]) == (
-        "quarantined",
-        ("untrusted",),
-        ["web_fetch"],
-    )
+    assert (whole.trust, whole.flags) == ("quarantined", ("untrusted",))
+    assert whole.meta["untrusted"] == ["web_fetch"]
     assert ("jitter" in whole.text, "jitter" in own.text) == (True, False)
     assert (own.trust, own.flags, own.meta["untrusted"], own.at) == ("trusted", (), [], whole.at)
+    assert own.at is not None
+    assert own.at.date() == MONDAY.date()
     assert [hit.id for hit in memory.recall("payment client", kinds=["episode"])] == [own.id]
+    assert [one.id for one in memory.learning.episodes("payment client jitter")] == [own.id]
     released = memory.quarantine.release(whole.id, by="user")
     assert (released.id, released.trust) == (own.id, "released")
     assert episodes(memory) == [released]
     assert [hit.id for hit in memory.recall("jitter", kinds=["episode"])] == [own.id]
     memory.undo(by="user")
-    assert texts(episodes(memory)) == [own.text]
-    assert texts(list(memory.quarantine)) == [whole.text]
-
-
-def test_the_whole_is_found_where_it_is_asked_for_and_in_no_prompt(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0], 0, *fetched(), LATER))
-    own, whole = learn(memory, "a").records
-    query = "payment client jitter"
-    (hit,) = memory.recall(query, trust="untrusted")
-    assert (hit.id, hit.chat, hit.flags) == (whole.id, "a", ("untrusted", "quarantined"))
-    assert [one.id for one in memory.learning.episodes(query)] == [own.id]
-    prompt = memory.chat("b").prompt(budget=4_000, query=query)
-    assert "jitter" not in prompt.system
-    assert whole.id not in [one.id for one in prompt.hits]
-    assert {one.at.date() for one in (own, whole, hit) if one.at} == {MONDAY.date()}
-    assert memory.recall(query, trust="untrusted", until=MONDAY + timedelta(days=1))
-    assert not memory.recall(query, trust="untrusted", since=MONDAY + timedelta(days=1))
-    memory.erase(chat="a", by="user")
-    assert memory.recall(query, trust="untrusted") == []
-    assert list(memory.quarantine) == episodes(memory) == []
-    with pytest.raises(InvalidInput):
-        memory.explain("jitter", hit.id, trust="untrusted")
-    assert memory.verify().ok
+    assert texts(memory, "episode") == [own.text]
+    assert [one.text for one in memory.quarantine] == [whole.text]
 
 
 def test_nothing_waits_that_says_no_more_or_where_another_source_is_untrusted() -> None:
@@ -233,7 +210,7 @@ def test_what_cannot_come_from_the_untrusted_source_is_written_beside_what_waits
         assert list(memory.quarantine) == [aside]
     released = memory.quarantine.release(aside.id, by="user")
     assert released.id == first.id
-    assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
+    assert texts(memory, "episode") == ["Retries and two limits were added. Files: src/shop/client.py."]
     assert list(memory.quarantine) == []
 
 
@@ -261,7 +238,7 @@ def test_what_is_no_longer_untrusted_leaves_quarantine_empty(tmp_path: Path) -> 
         trusting.chat("a").append(role="user", content="Now add a limit as well, please.")
         learn(trusting, "a", told("Retries and two limits were added."))
         assert list(memory.quarantine) == []
-        assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
+        assert texts(memory, "episode") == ["Retries and two limits were added. Files: src/shop/client.py."]
 
 
 @pytest.mark.parametrize(("chat", "left"), [("b", ["a"]), (None, []), ("unknown", ["a", "b"])])

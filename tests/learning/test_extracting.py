@@ -28,6 +28,7 @@ from learning_scripts import (
     known,
     learned,
     offers,
+    own_prompt,
     say,
     says,
     texts,
@@ -201,10 +202,9 @@ def test_what_rests_on_no_words_that_were_said_waits_in_quarantine(memory: Memor
 
 
 def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Path) -> None:
-    prompt = tmp_path / "short.md"
-    prompt.write_text("$step $type $known <conversation>\n$transcript\n</conversation> Answer with findings.")
     hold(quick).extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
-    found = quick.learning.relearn(llm=lambda _: json.dumps({"findings": [INVENTED]}), prompt=str(prompt))
+    answer = json.dumps({"findings": [INVENTED]})
+    found = quick.learning.relearn(llm=lambda _: answer, prompt=own_prompt(tmp_path))
     assert [record.text for record in found.added] == [INVENTED]
     assert texts(quick) == [INVENTED]
 
@@ -309,14 +309,18 @@ def test_sessions_of_nearly_the_same_name_have_jobs_of_their_own(quick: Memory) 
     assert SESSION[0] in model.asked("observe")[0]
 
 
-def test_what_the_user_retracted_is_not_learned_from_the_same_words(memory: Memory) -> None:
+def test_what_the_user_retracted_or_corrected_is_not_learned_from_the_same_words(memory: Memory) -> None:
     chat = hold(memory)
-    chat.extract(llm=finding(("The sessions of the shop are lost at every restart.", (1, 1), SESSION[0])))
-    (record,) = learned(memory)
-    memory.retract(record.id, by="user")
-    for again in (record.text, "At every restart the sessions of the shop are lost."):
-        chat.extract(messages=(1, 6), llm=finding((again, (1, 1), SESSION[0])))
-    assert texts(memory) == []
+    passing = ("All 42 tests of the shop pass.", (4, 4), "all 42 tests of the shop pass now")
+    chat.extract(
+        llm=finding(("The sessions of the shop are lost at every restart.", (1, 1), SESSION[0]), passing)
+    )
+    lost, passed = learned(memory)
+    memory.retract(lost.id, by="user")
+    memory.replace(passed.id, "All 43 tests of the shop pass.", by="user")
+    for again in (lost.text, "At every restart the sessions of the shop are lost."):
+        chat.extract(messages=(1, 6), llm=finding((again, (1, 1), SESSION[0]), passing))
+    assert texts(memory) == ["All 43 tests of the shop pass."]
 
 
 def test_what_the_user_discarded_is_not_learned_from_the_same_words(memory: Memory) -> None:
@@ -331,15 +335,6 @@ def test_what_the_user_discarded_is_not_learned_from_the_same_words(memory: Memo
     memory.quarantine.discard(held.id, by="user")
     chat.extract(messages=(1, 2), llm=model)
     assert (list(memory.quarantine), texts(memory)) == ([], [])
-
-
-def test_what_the_user_corrected_stays_so(memory: Memory) -> None:
-    chat = hold(memory)
-    model = finding(("All 42 tests of the shop pass.", (4, 4), "all 42 tests of the shop pass now"))
-    (record,) = chat.extract(llm=model).records
-    memory.replace(record.id, "All 43 tests of the shop pass.", by="user")
-    chat.extract(messages=(1, 6), llm=model)
-    assert texts(memory) == ["All 43 tests of the shop pass."]
 
 
 def test_what_was_said_in_another_session_is_further_evidence_for_one_record(memory: Memory) -> None:
@@ -368,18 +363,3 @@ def test_however_a_session_is_cut_it_gives_the_same(spans: list[tuple[int, int]]
         version = memory.version()
         chat.extract(messages=(1, 6), llm=Model({"observe": everything}))
         assert memory.version() == version
-
-
-@pytest.mark.slow
-def test_the_two_ends_of_a_long_message_make_no_sentence(quick: Memory) -> None:
-    """Of a long message the head and the tail are read; what nobody said is not learned from their seam."""
-    said = " ".join(
-        f"Box {number} is of oak, as the carpenter from Braga wanted it, and Marta has kept its key in the "
-        f"drawer beside the door since the day on which {number + 700} came."
-        for number in range(200)
-    )
-    chat = quick.chat("shop")
-    say(chat, ("user", said))
-    chat.extract(llm=Model({"observe": everything}))
-    assert texts(quick)
-    assert [text for text in texts(quick) if text not in said] == []

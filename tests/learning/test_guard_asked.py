@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,10 +30,8 @@ class Guard:
         return any(word in text for word in self.words)
 
 
-@contextmanager
-def opened(location: str, clock: Clock, guard: Any, **learning: Any) -> Iterator[Memory]:
-    with Memory(location, user="ada", clock=clock, guard=guard, learning=Learning(**learning)) as memory:
-        yield memory
+def opened(location: str, clock: Clock, guard: Any, **learning: Any) -> Memory:
+    return Memory(location, user="ada", clock=clock, guard=guard, learning=Learning(**learning))
 
 
 def flags(memory: Memory) -> list[tuple[str, ...]]:
@@ -62,14 +59,6 @@ def test_a_message_gets_the_flag_that_the_guard_gives_and_stays_as_it_was_said(
         (hit,) = [hit for hit in memory.recall("number on the back of the card") if hit.text == SLY]
         assert hit.flags == ("instruction",)
         assert memory.verify().ok
-
-
-def test_the_guard_is_believed_where_the_built_in_one_was_wrong(location: str, clock: Clock) -> None:
-    with opened(location, clock, Guard("card")) as memory:
-        say(memory, ORDER)
-        assert flags(memory) == [("instruction",)]
-        memory.learning.work()
-        assert flags(memory) == [()]
 
 
 def test_what_it_said_is_there_for_those_who_open_the_memory_without_it(

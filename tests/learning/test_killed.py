@@ -18,13 +18,13 @@ from holdfast import Closed, Learning, Memory
 from holdfast.settings import KINDS
 from holdfast.store import jobs as queue
 from holdfast.types import JobStatus
+from learning_faults import WAIT, Thinking
 from learning_models import PART, do, good, only, policy, prepare, serve, state, until_done
 from learning_scripts import SESSION, Clock, Model, hold
 from programs import run, run_together, start
 
 pytestmark = pytest.mark.slow
 
-WAIT = 60  # seconds after which a test has failed
 PAST_THE_LEASE = 6  # minutes
 STATUSES: tuple[JobStatus, ...] = ("open", "running", "failed", "done")
 HELPERS = Path(__file__).parent.parent
@@ -291,20 +291,14 @@ def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind
 def test_of_two_workers_that_think_at_once_the_one_with_the_lease_stores(opener: Opener, kind: str) -> None:
     slow, quick = opener(policy(kind)), opener(policy(kind))
     prepare(slow, kind)
-    thinks, may_go_on = Event(), Event()
-
-    def thinking(prompt: str) -> str:
-        thinks.set()
-        assert may_go_on.wait(WAIT)
-        return good()(prompt).replace("Redis", "SQLite")
-
+    model = Thinking()
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(lambda: slow.learning.work(llm=thinking))
-        assert thinks.wait(WAIT)
+        first = pool.submit(lambda: slow.learning.work(llm=model))
+        assert model.thinks.wait(WAIT)
         opener.clock.move(minutes=PAST_THE_LEASE)
 
         def answer(prompt: str) -> str:
-            may_go_on.set()
+            model.may_go_on.set()
             assert first.result(WAIT).done == ()
             return good()(prompt)
 
@@ -380,21 +374,15 @@ def test_closing_does_not_wait_for_ever_and_gives_the_job_back(
     monkeypatch.setattr("holdfast.learning.workers.PATIENCE", 0.01)
     memory = opener(policy(kind))
     prepare(memory, kind)
-    thinks, may_go_on = Event(), Event()
-
-    def thinking(prompt: str) -> str:
-        thinks.set()
-        assert may_go_on.wait(WAIT)
-        return good()(prompt).replace("Redis", "SQLite")
-
+    model = Thinking()
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(lambda: memory.learning.work(llm=thinking))
-        assert thinks.wait(WAIT)
+        working = pool.submit(lambda: memory.learning.work(llm=model))
+        assert model.thinks.wait(WAIT)
         memory.close()
         memory.close()  # while the job is still held
         again = opener(policy(kind))
         assert {(job.status, job.attempts) for job in again.learning.jobs()} == {("open", 0)}
-        may_go_on.set()
+        model.may_go_on.set()
         with pytest.raises(Closed):
             working.result(WAIT)
     assert again.learning.work(llm=good()).done

@@ -10,12 +10,12 @@ import pytest
 
 from holdfast import InvalidInput, Learning, Memory
 from holdfast.kinds import Kind
-from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, finding, hold, learned, offers, say
+from learning_scripts import SESSION, TEXT, Clock, Model, finding, hold, learned, offers, own_prompt, say
+from learning_worker import EXTRACTED
 
 pytestmark = pytest.mark.usefixtures("clock")
 
 MOST = 5
-POSTGRES = "The sessions of the shop are kept in PostgreSQL."
 SAID = (
     "My name is Ada, and I live in Lisbon with two cats.",
     "Nice to meet you, Ada.",
@@ -133,12 +133,8 @@ def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
     model = with_facts(("Ada owns three yachts.", "user", 1, "three yachts"), *EVERY[:MOST])
     result = memory.learning.work(llm=model)
     (held,) = list(memory.quarantine)
-    assert (held.kind, held.target, held.text, held.flags) == (
-        "fact",
-        "user",
-        "Ada owns three yachts.",
-        ("untrusted",),
-    )
+    assert (held.kind, held.target, held.flags) == ("fact", "user", ("untrusted",))
+    assert held.text == "Ada owns three yachts."
     assert facts(memory) == [found[0] for found in EVERY[: MOST - 1]]
     assert "observe:shop: 1 without words that they rest on" in result.notes
 
@@ -201,30 +197,16 @@ def test_no_facts_without_a_model(quick: Memory) -> None:
     quick.learning.work()
     assert facts(quick) == []
     quick.chat("shop").end()
-    quick.learning.work(llm=with_facts((POSTGRES, "env", 3, "move the sessions to PostgreSQL")))
-    assert facts(quick) == [POSTGRES], "what was done by rules is done again with a model"
-
-
-OWN = """Say what you learn of the $type "$step", as JSON: {"findings": [""]%s}
-
-<known>
-$known
-</known>
-
-<conversation>
-$transcript
-</conversation>
-"""
+    quick.learning.work(llm=with_facts((EXTRACTED, "env", 3, "move the sessions to PostgreSQL")))
+    assert facts(quick) == [EXTRACTED], "what was done by rules is done again with a model"
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("", []), (', "facts": [""]', [PORT[0]])])
 def test_a_prompt_of_one_s_own_may_ask_for_facts(
     quick: Memory, tmp_path: Path, asked: str, kept: Sequence[str]
 ) -> None:
-    file = tmp_path / "own.md"
-    file.write_text(OWN % asked)
     end(quick)
-    quick.learning.work(llm=with_facts(PORT), prompts={"session": str(file)})
+    quick.learning.work(llm=with_facts(PORT), prompts={"session": own_prompt(tmp_path, asked)})
     assert facts(quick) == kept
 
 
@@ -248,15 +230,14 @@ def test_learning_anew_knows_facts(memory: Memory) -> None:
 
 
 def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory, tmp_path: Path) -> None:
-    file = tmp_path / "own.md"
-    file.write_text(OWN % "")
+    prompt = own_prompt(tmp_path)
     end(quick)
     quick.learning.work(llm=with_facts(LISBON, PORT))
-    result = quick.learning.relearn(llm=finding(BACKUP), prompt=str(file))
+    result = quick.learning.relearn(llm=finding(EXTRACTED), prompt=prompt)
     assert result.removed == ()
     assert facts(quick) == [LISBON[0], PORT[0]]
     with pytest.raises(InvalidInput, match="asks for no facts"):
-        quick.learning.relearn("facts", llm=Model(), prompt=str(file))
+        quick.learning.relearn("facts", llm=Model(), prompt=prompt)
 
 
 def test_a_fact_that_is_found_again_in_the_same_words_stays(quick: Memory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -12,15 +13,41 @@ from hypothesis import strategies as st
 
 from holdfast import Kind, Message, Role, ToolCall
 from holdfast.kinds import FIL
-from holdfast.learning.grounding import Observation
+from holdfast.learning.grounding import Observation, ReadObservations, read_observations
 from holdfast.learning.question import TranscriptPart, request, split_messages, split_text
 from holdfast.llm.json_answers import parse
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load, versions
 from holdfast.text.tokens import estimate_tokens
-from learning_observations import CHAT, MANY, answer, observed, read, whole
 from learning_scripts import framed
 from tables import each
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+CHAT = [
+    Message("user", "I moved to Lisbon in May.", at=NOON, seq=4),
+    Message("assistant", "Noted: you moved to Lisbon in May. Shall we deploy on Friday?", at=NOON, seq=5),
+    Message("user", "Yes, deploy on Friday.", at=NOON, seq=6, name="Ada"),
+    Message("assistant", "The build failed because the disk was full.", at=NOON, seq=7),
+]
+MANY = 100_000
+
+
+def whole(messages: Sequence[Message]) -> TranscriptPart:
+    (part,) = split_messages(messages, estimate_tokens, MANY)
+    return part
+
+
+def answer(*items: object, kind: str = "findings") -> str:
+    return json.dumps({"findings": [], "insights": [], "lessons": [], kind: items})
+
+
+def read(given: str, part: TranscriptPart, messages: Sequence[Message]) -> ReadObservations:
+    return read_observations(parse(given), part, messages, FIL)
+
+
+def observed(*items: object, kind: str = "findings") -> tuple[Observation, ...]:
+    return read(answer(*items, kind=kind), whole(CHAT), CHAT).observations
+
 
 # What is shown
 
@@ -306,11 +333,6 @@ def test_what_is_dropped_is_counted() -> None:
             [("finding", "One thing."), ("lesson", "Two things.")],
         ),
         ('["One thing.", {"text": "Two things."}]', [("finding", "One thing."), ("finding", "Two things.")]),
-        (
-            '{"findings": [{"finding": "One thing."}, {"Content": "Two things."}, 3]}',
-            [("finding", t) for t in ("One thing.", "Two things.")],
-        ),
-        ('```json\n{"findings": ["One thing.", "Two th', [("finding", "One thing.")]),
         ('{"findings": ["吃素"]}', [("finding", "吃素")]),
         ("{}", []),
         ('{"findings": null, "insights": [], "lessons": false}', []),

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from told_episodes import episodic
+from told_episodes import DAY, MONDAY, episodic
 
 from holdfast import InvalidInput, Memory, Record
-from learning_episodes import DAY, MONDAY
 from learning_scripts import Model, failing, framed, says
 from tables import each
 

@@ -111,21 +111,6 @@ def test_nor_does_it_take_what_a_page_or_the_memory_brought_in(quick: Memory) ->
     assert (texts(quick, "profile"), sum(result.dropped.values())) == ([], 4)
 
 
-@pytest.mark.parametrize("kind", ["constraint", "soul"])
-def test_it_cannot_touch_constraints_and_soul(memory: Memory, kind: str) -> None:
-    memory.remember("Never send mail at night.", kind=kind, by="user")
-    hold(memory)
-    offer = {
-        "profile": None,
-        "findings": [],
-        f"{kind}s": ["Always send mail at night."],
-        kind: "Send mail whenever you like.",
-    }
-    memory.learning.reflect(llm=Model({"reflect": lambda _: offer}))
-    assert [record.text for record in memory.records()] == ["Never send mail at night."]
-    assert len(memory.changes()) == 1
-
-
 def test_credentials_are_in_no_quote(quick: Memory) -> None:
     secret = f"I run marathons, and my key is {KEY}."
     hold(quick, "monday", (secret, "Noted."))
@@ -150,15 +135,6 @@ def test_sessions_are_read_in_batches_the_one_that_waits_longest_first(memory: M
     say(memory.chat("shop 0"), ("user", "I am in shop number 7 now, which has no garden, and no cat."))
     assert read() == ["5", "6", "7"]
     assert read() == []
-
-
-def test_the_prompt_of_a_running_session_stays_as_it_is(memory: Memory) -> None:
-    chat = hold(memory)
-    before = chat.prompt(4_000)
-    memory.learning.reflect(llm=Model({"reflect": offers("Ada owns a shop.")}))
-    after = chat.prompt(4_000)
-    assert (after.system, after.messages) == (before.system, before.messages)
-    assert "Ada owns a shop." in memory.chat("another").prompt(4_000).system
 
 
 ROME, CAT = "The user moved to Rome.", "The user has a cat."

@@ -156,7 +156,6 @@ def test_a_text_that_a_message_asks_about_is_nothing(text: str) -> None:
     [
         "My name is Bob.\n\nWhat do you think of this mail?\n\nHi team, I live in Rome.",
         "Remember this:\n- my name is Bob",
-        "Facts about me:\n- My name is Bob.",
         "My name is Bob.\n\nExplain how lentils are cooked.",
         "My name is Bob.\nStandup is at 10:30, is this ok?",
     ],

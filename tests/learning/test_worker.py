@@ -10,8 +10,8 @@ import pytest
 
 from holdfast import InvalidInput, Memory
 from holdfast.settings import KINDS
-from learning_scripts import SESSION, START, Clock, Model, failing, framed, hold, learned, offers
-from learning_worker import EXTRACTED, HOUR, MINUTE, extracting, kinds, opened
+from learning_scripts import SESSION, START, Clock, Model, failing, finding, framed, hold, learned, offers
+from learning_worker import EXTRACTED, HOUR, MINUTE, kinds, opened
 from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -48,7 +48,7 @@ def test_the_end_of_a_session_leaves_jobs_and_asks_nobody(memory: Memory) -> Non
 
 def test_work_learns_from_what_has_ended_and_a_job_says_what_it_has_cost(memory: Memory) -> None:
     hold(memory).end()
-    result = memory.learning.work(llm=extracting(EXTRACTED))
+    result = memory.learning.work(llm=finding(EXTRACTED))
     assert sorted(kinds(result.done)) == ["episode", "observe", "reflect"]
     assert (result.postponed, result.failed, result.waiting) == ((), (), 0)
     assert result.why == "Nothing more is due."
@@ -60,7 +60,7 @@ def test_work_learns_from_what_has_ended_and_a_job_says_what_it_has_cost(memory:
     assert all((job.status, job.attempts, job.ended) == ("done", 0, START) for job in jobs)
     assert sum(job.prompt_tokens for job in jobs) == result.prompt_tokens == usage.prompt_tokens > 0
     assert sum(job.answer_tokens for job in jobs) == result.answer_tokens == usage.answer_tokens > 0
-    version, model = memory.version(), extracting(EXTRACTED)
+    version, model = memory.version(), finding(EXTRACTED)
     assert memory.learning.work(llm=model).noop, "what was done is not done again"
     assert (memory.version(), model.prompts, memory.learning.jobs()) == (version, [], [])
 
@@ -128,11 +128,7 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
     "wrong",
     [
         {"limit": -1},
-        {"limit": 1.5},
         {"until": "tomorrow"},
-        {"everyone": "yes"},
-        {"dry_run": 1},
-        {"llm": 5},
         {"prompts": {"session": "v99"}},
         {"prompts": {"nothing": "v1"}},
     ],
@@ -151,7 +147,7 @@ def test_only_the_kinds_of_jobs_that_are_wanted_are_done(clock: Clock, kind: str
         memory.remember("The shop opens at nine on weekdays.", merge=False)
         hold(memory).end()
         clock.move(hours=2)
-        result = memory.learning.work(llm=extracting(EXTRACTED))
+        result = memory.learning.work(llm=finding(EXTRACTED))
         assert set(kinds(result.done)) == {kind}
         assert memory.learning.jobs() == []
 
@@ -183,7 +179,7 @@ def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
 
     chat = hold(memory)
     over()
-    first, second = extracting(EXTRACTED), extracting("The TTL of a session of the shop is 45 minutes.")
+    first, second = finding(EXTRACTED), finding("The TTL of a session of the shop is 45 minutes.")
     memory.learning.work(llm=first)
     told = ("The TTL of a session is 45 minutes now, we agreed with the lawyers.", "I set it to 45 minutes.")
     chat.append([{"role": "user", "content": told[0]}, {"role": "assistant", "content": told[1]}])
@@ -216,7 +212,7 @@ def test_one_that_failed_for_good_waits_until_somebody_opens_it_again(clock: Clo
             assert (job.status, job.attempts, job.due) == ("open", 0, clock.now)
         else:
             chat.end()
-        assert "observe" in kinds(memory.learning.work(llm=extracting(EXTRACTED)).done)
+        assert "observe" in kinds(memory.learning.work(llm=finding(EXTRACTED)).done)
         assert [record.text for record in learned(memory)] == [EXTRACTED]
         assert memory.learning.jobs() == []
 
@@ -280,7 +276,7 @@ def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
     quick.remember("The till of the shop is made of oak.", merge=False)
     for number in range(2):
         chat.append(role="user", content=f"I am Ada, and this is my visit number {number} to the shop.")
-        assert kinds(quick.learning.reflect(llm=extracting()).done) == ["reflect"]
+        assert kinds(quick.learning.reflect(llm=finding()).done) == ["reflect"]
         assert kinds(quick.learning.consolidate(llm=Model()).done) == ["tidy"]
 
 
@@ -307,7 +303,7 @@ def test_after_three_failures_in_a_row_nothing_more_is_begun(clock: Clock, kind:
         assert "three times in a row" in result.why
         if kind == "observe":
             assert result.waiting == 6
-            assert memory.learning.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
+            assert memory.learning.work(llm=finding(EXTRACTED)).count == 3, "the others are as they were"
 
 
 def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from holdfast import Event, InvalidInput, Memory, WorkResult
 from holdfast.events import NAMES
-from learning_scripts import SESSION, Clock, Model, failing, finds, hold, offers
-from learning_worker import EXTRACTED, TEXT, extracting, kinds, opened
+from learning_scripts import SESSION, TEXT, Clock, Model, failing, finding, finds, hold, offers
+from learning_worker import EXTRACTED, kinds, opened
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -106,7 +106,7 @@ def test_work_whose_jobs_all_failed_says_so(memory: Memory) -> None:
 def test_work_tells_what_it_learned_and_spent(memory: Memory) -> None:
     seen = watched(memory)
     hold(memory).end()
-    result = memory.learning.work(llm=extracting(EXTRACTED))
+    result = memory.learning.work(llm=finding(EXTRACTED))
     assert [event.record for event in seen if event.name == "learned"] == list(result.records)
     calls = [event.call for event in seen if event.call]
     assert len(calls) == result.calls
@@ -139,7 +139,7 @@ def test_an_observer_that_raises_is_reported_and_breaks_nothing(
         memory.on(name, heard.append)
     hold(memory).end()
     with caplog.at_level(logging.ERROR, "holdfast"):
-        result = memory.learning.work(llm=extracting(EXTRACTED))
+        result = memory.learning.work(llm=finding(EXTRACTED))
     assert (len(result.done), result.postponed, result.failed) == (3, (), ())
     assert memory.learning.jobs() == []
     assert EXTRACTED in [record.text for record in memory.records()]
@@ -162,7 +162,7 @@ def test_an_observer_may_use_the_memory(memory: Memory) -> None:
 
     memory.on("learned", note)
     hold(memory).end()
-    memory.learning.work(llm=extracting(EXTRACTED))
+    memory.learning.work(llm=finding(EXTRACTED))
     assert f"Learned: {EXTRACTED}" in [record.text for record in memory.records(kind="lesson")]
     assert len(memory.chat("log").history()) == 1
     assert memory.learning.jobs() == []

@@ -7,12 +7,28 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast import InvalidInput, Learning, Limit, Memory
-from learning_scripts import SESSION, START, Clock, Model, everything, failing, finds, hold, learned, offers
-from learning_worker import EXTRACTED, HOUR, MINUTE, TEXT, costs, extracting, kinds, opened
+from holdfast import InvalidInput, Learning, Limit, Memory, WorkResult
+from learning_scripts import (
+    SESSION,
+    START,
+    TEXT,
+    Clock,
+    Model,
+    everything,
+    failing,
+    finding,
+    hold,
+    learned,
+    offers,
+)
+from learning_worker import EXTRACTED, HOUR, MINUTE, kinds, opened
 from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
+
+
+def costs(result: WorkResult) -> tuple[int, int]:
+    return result.calls, result.prompt_tokens
 
 
 # The meter
@@ -34,7 +50,7 @@ def test_every_call_is_recorded_and_what_failed_has_cost_as_well(memory: Memory)
 
 def test_tokens_are_counted_as_the_application_counts_them(clock: Clock) -> None:
     with Memory(":memory:", user="ada", clock=clock, count_tokens=len) as memory:
-        model = extracting(EXTRACTED)
+        model = finding(EXTRACTED)
         memory.learning.extract(TEXT, llm=model)
         assert memory.learning.usage().prompt_tokens == len(model.prompts[0][1])
 
@@ -42,7 +58,7 @@ def test_tokens_are_counted_as_the_application_counts_them(clock: Clock) -> None
 def test_spend_has_a_beginning(memory: Memory, clock: Clock) -> None:
     for minutes in (0, 30, 30):
         clock.move(minutes=minutes)
-        memory.learning.extract(f"{TEXT} It is {clock.now:%H:%M} o'clock by now.", llm=extracting())
+        memory.learning.extract(f"{TEXT} It is {clock.now:%H:%M} o'clock by now.", llm=finding())
     calls = {
         since: memory.learning.usage(since).calls
         for since in (None, HOUR, 45 * MINUTE, timedelta(0), START, START + MINUTE, clock.now + MINUTE)
@@ -70,7 +86,7 @@ def test_no_call_goes_beyond_the_limit_of_an_hour(location: str, clock: Clock) -
             hold(memory, f"shop {number}").end()
         done = []
         for hour in range(3):
-            model = extracting(EXTRACTED)
+            model = finding(EXTRACTED)
             result = memory.learning.work(llm=model)
             done.append(len(model.prompts))
             if hour < 2:
@@ -78,7 +94,7 @@ def test_no_call_goes_beyond_the_limit_of_an_hour(location: str, clock: Clock) -
                 (postponed,) = result.postponed
                 assert (postponed.reason, postponed.attempts) == ("limit", 0)
                 clock.move(minutes=59)
-                assert memory.learning.work(llm=extracting(EXTRACTED)).calls == 0
+                assert memory.learning.work(llm=finding(EXTRACTED)).calls == 0
                 clock.move(minutes=1)
         assert done == [2, 2, 1]
         assert (memory.learning.usage().calls, memory.learning.jobs()) == (5, [])
@@ -89,7 +105,7 @@ def test_the_limit_of_a_kind_stops_no_other_kind(clock: Clock) -> None:
     with opened(clock, limits={"episode": Limit(calls=1)}) as memory:
         for number in range(3):
             hold(memory, f"shop {number}").end()
-        model = extracting(EXTRACTED)
+        model = finding(EXTRACTED)
         result = memory.learning.work(llm=model)
         assert len(model.asked("episode")) == kinds(result.done).count("episode") == 1
         assert kinds(result.done).count("observe") == 3
@@ -126,15 +142,11 @@ def test_a_dry_run_says_what_the_work_will_ask_and_writes_nothing(memory: Memory
     memory.remember("The till of the shop is made of oak.", merge=False)
     clock.move(hours=1)
     before, jobs = memory.version(), memory.learning.jobs()
-    model = extracting(EXTRACTED)
+    model = finding(EXTRACTED)
     estimate = memory.learning.work(llm=model, dry_run=True)
     assert estimate.dry_run
-    assert (model.prompts, memory.version(), memory.learning.jobs(), memory.learning.usage().calls) == (
-        [],
-        before,
-        jobs,
-        0,
-    )
+    assert (model.prompts, memory.learning.usage().calls) == ([], 0)
+    assert (memory.version(), memory.learning.jobs()) == (before, jobs)
     result = memory.learning.work(llm=model)
     assert costs(estimate) == costs(result)
     assert sorted(job.id for job in estimate.done) == sorted(job.id for job in result.done)
@@ -150,13 +162,13 @@ def test_a_dry_run_without_a_model_asks_for_nothing(quick: Memory) -> None:
 
 def test_a_dry_run_keeps_to_the_schedule(quick: Memory, clock: Clock) -> None:
     chat = hold(quick)
-    quick.learning.work(llm=extracting())
+    quick.learning.work(llm=finding())
     clock.move(minutes=10)
     chat.append(role="user", content="And one thing more about the sessions of the shop: they are large.")
-    assert quick.learning.work(llm=extracting(), dry_run=True).noop, "before the job is left"
-    assert quick.learning.work(llm=extracting()).noop, "the next reflection is in 50 minutes"
+    assert quick.learning.work(llm=finding(), dry_run=True).noop, "before the job is left"
+    assert quick.learning.work(llm=finding()).noop, "the next reflection is in 50 minutes"
     for _ in range(2):
-        assert quick.learning.work(llm=extracting(), dry_run=True).noop
+        assert quick.learning.work(llm=finding(), dry_run=True).noop
         clock.move(minutes=15)
 
 
@@ -165,10 +177,10 @@ def test_a_dry_run_is_for_the_agent_that_asks_or_for_everyone(quick: Memory, *, 
     for user, agent in (("ada", "coach"), ("ada", "clerk"), ("bob", "")):
         hold(quick.scoped(user=user, agent=agent), agent or "c").end()
     worker = quick if everyone else quick.scoped(agent="clerk")
-    estimate = worker.learning.work(llm=extracting(EXTRACTED), everyone=everyone, dry_run=True)
+    estimate = worker.learning.work(llm=finding(EXTRACTED), everyone=everyone, dry_run=True)
     assert {job.agent for job in estimate.done} == ({"coach", "clerk", ""} if everyone else {"clerk"})
     assert quick.learning.usage().calls == 0
-    assert costs(estimate) == costs(worker.learning.work(llm=extracting(EXTRACTED), everyone=everyone))
+    assert costs(estimate) == costs(worker.learning.work(llm=finding(EXTRACTED), everyone=everyone))
 
 
 # Whom it works for
@@ -179,16 +191,13 @@ def test_the_work_of_one_user_is_no_other_user_s(memory: Memory) -> None:
     others = [memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")]
     for other in others:
         assert other.learning.jobs() == []
-        assert other.learning.work(llm=extracting(EXTRACTED)).noop
+        assert other.learning.work(llm=finding(EXTRACTED)).noop
         with pytest.raises(InvalidInput):
             other.learning.retry_job("observe:shop")
-    memory.learning.work(llm=extracting(EXTRACTED))
+    memory.learning.work(llm=finding(EXTRACTED))
     for other in others:
-        assert (other.learning.jobs(status="done"), other.learning.usage().calls, other.records()) == (
-            [],
-            0,
-            [],
-        )
+        assert (other.learning.jobs(status="done"), other.records()) == ([], [])
+        assert other.learning.usage().calls == 0
         assert len(other.learning.episodes()) == len(other.learning.episodes("sessions PostgreSQL")) == 0
 
 
@@ -199,7 +208,7 @@ def test_everyone_is_all_users_of_the_tenant_and_of_no_other(memory: Memory) -> 
     }
     for one in users.values():
         hold(one).end()
-    result = users["ada"].learning.work(llm=extracting(EXTRACTED), everyone=True)
+    result = users["ada"].learning.work(llm=finding(EXTRACTED), everyone=True)
     assert {name for name, one in users.items() if not one.learning.jobs()} == {"ada", "bob", ""}
     assert all(len(users[name].records(kind="episode")) == 1 for name in ("ada", "bob"))
     assert all(users[name].records() == [] for name in ("eve", "dan"))
@@ -219,7 +228,7 @@ def test_everyone_has_those_who_only_gave_a_text(memory: Memory) -> None:
     bob = memory.scoped(user="bob")
     assert bob.learning.extract(TEXT, llm=Model({"observe": failing})).job
     bob.learning.retry_job(bob.learning.jobs()[0].id)
-    memory.learning.work(llm=extracting(TEXT), everyone=True)
+    memory.learning.work(llm=finding(TEXT), everyone=True)
     assert bob.learning.jobs() == []
     assert [record.text for record in bob.records()] == [TEXT]
 
@@ -230,12 +239,12 @@ def test_a_handle_with_an_agent_works_for_its_sessions_alone(memory: Memory) -> 
         hold(agent, chat).end()
     assert {job.agent for job in clerk.chat("a").end()} == {"coach"}, "whoever ends it"
     assert {job.chat for job in coach.learning.jobs()} == {"a"}
-    result = coach.learning.work(llm=extracting(EXTRACTED))
+    result = coach.learning.work(llm=finding(EXTRACTED))
     assert {(job.agent, job.chat or "a") for job in result.done} == {("coach", "a")}
     assert sorted(kinds(result.done)) == ["episode", "observe", "reflect"]
     assert {record.agent for record in memory.records()} == {"coach"}
     assert {job.chat for job in memory.learning.jobs()} == {"b", "c"}
-    assert {job.agent for job in memory.learning.work(llm=extracting(EXTRACTED)).done} == {"clerk", ""}
+    assert {job.agent for job in memory.learning.work(llm=finding(EXTRACTED)).done} == {"clerk", ""}
 
 
 def test_what_is_learned_belongs_to_the_agent_of_the_chat(memory: Memory) -> None:
@@ -251,7 +260,7 @@ def test_what_is_learned_belongs_to_the_agent_of_the_chat(memory: Memory) -> Non
 
 def test_two_agents_may_extract_from_the_same_text(memory: Memory) -> None:
     for agent in ("coach", "clerk"):
-        result = memory.scoped(agent=agent).learning.extract(TEXT, llm=extracting(TEXT))
+        result = memory.scoped(agent=agent).learning.extract(TEXT, llm=finding(TEXT))
         assert (result.why, [record.agent for record in result.records]) == ("", [agent])
     assert memory.learning.jobs() == []
 
@@ -262,9 +271,7 @@ def test_two_agents_may_extract_from_the_same_text(memory: Memory) -> None:
 def test_an_erased_chat_takes_its_jobs_and_all_that_was_learned_of_it(memory: Memory) -> None:
     hold(memory).end()
     hold(memory, "other").end()
-    memory.learning.work(
-        llm=Model({"observe": finds("The TTL is 45 minutes.", EXTRACTED), "reflect": offers()})
-    )
+    memory.learning.work(llm=finding("The TTL is 45 minutes.", EXTRACTED))
     memory.chat("shop").append(role="user", content="One thing more: the backups are kept for 30 days.")
     memory.chat("shop").end()
     memory.chat("shop").extract(messages=(1, 2), llm=Model({"observe": failing}))
@@ -276,7 +283,7 @@ def test_an_erased_chat_takes_its_jobs_and_all_that_was_learned_of_it(memory: Me
     assert {record.chat for record in memory.records()} == {"other"}
     assert memory.learning.usage().calls == spent, "what was spent was spent"
     assert memory.verify().problems == ()
-    assert "shop" not in {job.chat for job in memory.learning.work(llm=extracting()).done}
+    assert "shop" not in {job.chat for job in memory.learning.work(llm=finding()).done}
 
 
 def test_a_chat_that_is_told_again_is_learned_from_again(quick: Memory) -> None:
@@ -284,7 +291,7 @@ def test_a_chat_that_is_told_again_is_learned_from_again(quick: Memory) -> None:
         if erased:
             quick.erase(chat="shop")
         hold(quick).end()
-        quick.learning.work(llm=extracting(EXTRACTED))
+        quick.learning.work(llm=finding(EXTRACTED))
         assert [record.text for record in learned(quick)] == [EXTRACTED]
         assert len(quick.records(kind="episode")) == 1
 
@@ -293,16 +300,12 @@ def test_an_erased_user_leaves_nothing_to_do_and_no_spend(memory: Memory) -> Non
     bob = memory.scoped(user="bob")
     for one in (memory, bob):
         hold(one).end()
-        one.learning.work(llm=extracting(EXTRACTED))
+        one.learning.work(llm=finding(EXTRACTED))
         one.learning.extract(TEXT, llm=Model({"observe": failing}))
     memory.erase(user="bob")
-    assert (
-        bob.learning.jobs(),
-        bob.learning.jobs(status="done"),
-        bob.records(),
-        bob.learning.usage().lines,
-    ) == ([], [], [], ())
-    assert bob.learning.work(llm=extracting()).noop
+    assert (bob.learning.jobs(), bob.learning.jobs(status="done"), bob.records()) == ([], [], [])
+    assert bob.learning.usage().lines == ()
+    assert bob.learning.work(llm=finding()).noop
     assert len(memory.learning.jobs()) == 1
     assert memory.learning.usage().calls > 0
     assert memory.records()

@@ -18,7 +18,6 @@ from llm_server import Server
 
 KEY = "sk-proj-abcdEFGH1234ijkl5678MNOP9012"
 BEARER = "Bearer abcdEFGH1234ijkl5678MNOP9012"
-COUNT = 20
 PERSON: ContextVar[str] = ContextVar("PERSON", default="nobody")
 
 

@@ -29,8 +29,9 @@ def test_every_kind_of_callable_answers(kind: str) -> None:
     llm, is_async = CALLABLES[kind]
     model = resolve(llm)
     assert model.is_async is is_async
-    assert complete(model, "hello") == "HELLO"
-    assert asyncio.run(acomplete(model, "hello")) == "HELLO"
+    for schema in (None, {"type": "object"}):  # which no function is told
+        assert complete(model, "hello", schema=schema) == "HELLO"
+        assert asyncio.run(acomplete(model, "hello", schema=schema)) == "HELLO"
 
 
 @each(

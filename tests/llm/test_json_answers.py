@@ -31,9 +31,7 @@ CONTAINERS = st.lists(VALUES, max_size=4) | st.dictionaries(st.text(), VALUES, m
 @each(
     "answer",
     [
-        WRITTEN,
         f"  \n{WRITTEN}\n",
-        f"```json\n{WRITTEN}\n```",
         f"Sure! {WRITTEN} I hope that helps.",
         f"As [1] and {{2}} say: {WRITTEN}",
         f'<think>Maybe {{"findings": ["a longer draft than the answer, {"x" * 200}"]}}?</think>{WRITTEN}',

@@ -161,7 +161,8 @@ def test_a_model_sees_the_context_of_who_asks(kind: str) -> None:
     model = resolve(aask if kind == "async" else lambda _: PERSON.get())
     token = PERSON.set("ada")
     try:
-        assert complete(model, "x") == asyncio.run(acomplete(model, "x")) == "ada"
+        assert complete(model, "x") == complete(model, "x", 10) == "ada"
+        assert asyncio.run(acomplete(model, "x")) == "ada"
     finally:
         PERSON.reset(token)
 

@@ -7,28 +7,14 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput, Memory
-from learning_scripts import BACKUP, SESSION, Model, finding, finds, hold, known, learned, offers, texts
+from learning_scripts import BACKUP, SESSION, finding, hold, known, learned, own_prompt, texts
 
 pytestmark = pytest.mark.usefixtures("clock")
-
-OWN = """Say what you learn of the $type "$step", as JSON: {"findings": [""], "insights": [], "lessons": []}
-
-<known>
-$known
-</known>
-
-<conversation>
-$transcript
-</conversation>
-"""
 
 
 @pytest.fixture
 def prompt(tmp_path: Path) -> str:
-    """Write a prompt of the user's own."""
-    file = tmp_path / "short.md"
-    file.write_text(OWN)
-    return str(file)
+    return own_prompt(tmp_path)
 
 
 def test_a_prompt_of_the_user_s_own_is_asked_and_noted(quick: Memory, prompt: str) -> None:
@@ -39,11 +25,11 @@ def test_a_prompt_of_the_user_s_own_is_asked_and_noted(quick: Memory, prompt: st
     assert [record.meta["learned"] for record in learned(quick)] == ["session short"]
 
 
-@pytest.mark.parametrize("version", ["v99", "nothing.md", "", "../v1.md"])
-def test_a_prompt_that_is_not_there_is_refused(quick: Memory, version: str) -> None:
+@pytest.mark.parametrize("asked", [{"prompt": "v99"}, {"prompt": "nothing.md"}, {"kind": "dreams"}])
+def test_a_prompt_or_a_kind_that_is_not_there_is_refused(quick: Memory, asked: dict[str, str]) -> None:
     hold(quick).extract(llm=finding(BACKUP))
     with pytest.raises(InvalidInput):
-        quick.learning.relearn(llm=finding(), prompt=version)
+        quick.learning.relearn(llm=finding(), **asked)  # type: ignore[arg-type]  # as each is named
 
 
 def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memory, prompt: str) -> None:
@@ -75,15 +61,3 @@ def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memor
 
     memory.undo()
     assert known(memory) == before
-
-
-def test_only_observations_can_be_relearned(quick: Memory) -> None:
-    with pytest.raises(InvalidInput, match="cannot be relearned"):
-        quick.learning.relearn("dreams", llm=finding())
-
-
-def test_the_version_of_the_prompt_is_known_of_all_that_was_learned(quick: Memory) -> None:
-    hold(quick).end()
-    quick.learning.work(llm=Model({"observe": finds(BACKUP), "reflect": offers("Ada owns a shop.")}))
-    signed = {record.kind: (record.meta["learned"], record.meta["model"]) for record in quick.records()}
-    assert signed == dict.fromkeys(("finding", "episode", "profile"), ("session v1", "Model"))

@@ -41,20 +41,15 @@ def test_an_unknown_version_lists_those_that_there_are(version: str) -> None:
         load("session", version)
 
 
-def test_a_users_own_prompt_is_named_after_its_file(tmp_path: Path) -> None:
-    file = tmp_path / "short.md"
-    file.write_text(OWN, "utf-8")
-    prompt = load("session", str(file))
-    assert (prompt.label, prompt.fill(**PARTS)) == ("session short", "t s: k, said")
-
-
-def test_a_users_own_prompt_may_be_beside_us_but_not_pose_as_one_of_the_package(
+def test_a_users_own_prompt_is_named_after_its_file_and_may_be_beside_us_but_not_pose_as_one_of_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("short.md", "v1.md"):
         (tmp_path / name).write_text(OWN, "utf-8")
     monkeypatch.chdir(tmp_path)
-    assert load("session", "short.md").label == "session short"
+    for file in ("short.md", str(tmp_path / "short.md")):
+        prompt = load("session", file)
+        assert (prompt.label, prompt.fill(**PARTS)) == ("session short", "t s: k, said")
     with pytest.raises(InvalidInput, match="named like a version"):
         load("session", "v1.md")
     with pytest.raises(InvalidInput, match="Use one of v1"):

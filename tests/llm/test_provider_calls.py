@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import ClassVar
 
 import pytest
-from llm_models import CALLABLES, KEY, PERSON, failure, model_object, served_by
+from llm_models import KEY, failure, model_object, served_by
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models.fallback import FallbackModel
@@ -24,7 +24,6 @@ from holdfast.llm.adapters import resolve
 from holdfast.llm.event_loop import run
 from holdfast.llm.model import Model, acomplete, complete
 from llm_server import Server, completion, prompt_of, refusal
-from tables import each
 
 server = llm_server.server
 
@@ -136,12 +135,6 @@ def test_a_provider_is_held_to_what_it_can_and_for_one_call_only(server: Server)
         assert (asked.get("response_format"), after.get("response_format")) == (held, None)
 
 
-@each("kind", CALLABLES)
-def test_a_function_is_not_told_the_schema(kind: str) -> None:
-    model = resolve(CALLABLES[kind][0])
-    assert complete(model, "x", schema=FACTS) == asyncio.run(acomplete(model, "x", schema=FACTS)) == "X"
-
-
 def test_a_schema_that_a_provider_refuses_is_a_failure_and_not_tried_without(server: Server) -> None:
     server.reply = lambda _: (400, refusal("invalid_request_error", f"response_format: {KEY}"))
     with pytest.raises(ModelFailed):
@@ -241,13 +234,7 @@ def test_a_function_that_hangs_is_left_to_its_thread_which_the_error_names() -> 
     assert gone_on.wait(10)
 
 
-def test_a_function_with_patience_has_the_context_of_who_waits_and_its_errors_arrive() -> None:
-    token = PERSON.set("ada")
-    try:
-        assert complete(resolve(lambda _: PERSON.get()), "x", 10) == "ada"
-    finally:
-        PERSON.reset(token)
-
+def test_the_errors_of_a_function_with_patience_arrive() -> None:
     def interrupted(_: str) -> str:
         raise KeyboardInterrupt
 

@@ -38,7 +38,6 @@ def test_facts_are_added_replaced_and_removed(memory: Memory, chat: Chat) -> Non
     [
         ({"action": "add"}, "`content` is missing"),
         ({"action": "add", "content": " "}, "`content` is missing"),
-        ({"action": "add", "content": "x", "target": "moon"}, "moon"),
         ({"action": "add", "content": "x", "target": "episodes"}, "Episodes are written"),
         ({"action": "add", "content": "x" * 4_001}, "4,000"),
         ({"action": "replace", "content": "x"}, "`old_text` is missing"),
@@ -49,7 +48,6 @@ def test_facts_are_added_replaced_and_removed(memory: Memory, chat: Chat) -> Non
         ({"action": "search"}, "`query` is missing"),
         ({"action": "view", "query": "../secret"}, "no episode"),
         ({"action": "sing"}, "sing"),
-        ({}, "action"),
         ("{", "JSON"),
     ],
 )

@@ -27,13 +27,8 @@ def test_they_are_stored_in_order_with_their_kind_and_source(memory: Memory) -> 
         by="tool",
         chat="monday",
     )
-    assert [(one.kind, one.text) for one in records] == [
-        ("finding", "f1"),
-        ("finding", "f2"),
-        ("insight", "i1"),
-        ("lesson", "l1"),
-        ("lesson", "f1"),
-    ]
+    assert [one.text for one in records] == ["f1", "f2", "i1", "l1", "f1"]
+    assert [one.kind for one in records] == ["finding", "finding", "insight", "lesson", "lesson"]
     assert {(one.source, one.by, one.chat) for one in records} == {("GOAL:study", "tool", "monday")}
     assert memory.records() == records
 

@@ -161,12 +161,10 @@ def test_what_a_provider_refuses_is_said_without_its_words() -> None:
     [
         ("", float("inf"), 0),
         ("", 10**30, 0),
-        ("", 1.5, 0),
         ("", True, 0),
         ("", -1, 0),
         ("x", 0, 0),
         ("0", 0, 0),
-        ("-1", 0, 0),
         ("9" * 30, 0, 0),
         ("٣", 0, 0),
     ],
@@ -295,16 +293,6 @@ def test_what_is_repeated_of_a_call_is_short(memory: Memory) -> None:
     found = clear({"compartment": "plan", "category": "雨" * 50_000, "tags": ["雨" * 60] * 1_000})
     assert found.ok
     assert estimate_tokens(found.text) < 400
-
-
-def test_a_compartment_that_is_full_says_how_to_make_room(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    save = named(compartment_tools(memory, chat))["save_memory"]
-    with chat.run():
-        for compartment in ("run", "session", "plan"):
-            assert save({"compartment": compartment, "content": "x" * 6_000}).ok
-            assert "`clear_memory`" in error(save({"compartment": compartment, "content": "x" * 6_000}))
-            assert "`clear_memory`" not in error(save({"compartment": compartment, "content": " "}))
 
 
 def test_facts_keep_to_their_tokens(memory: Memory) -> None:

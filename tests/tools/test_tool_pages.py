@@ -10,13 +10,12 @@ import pytest
 import tool_fixtures
 
 from fake_provider import FakeProvider
-from holdfast import Chat, Memory, Message, ToolCall
+from holdfast import Chat, Memory, Message
 from holdfast.contract import Provider
-from holdfast.learning.echo_match import is_memory_tool, recalled_seqs
+from holdfast.learning.echo_match import recalled_seqs
 from holdfast.port.texts import estimate_tokens
 from holdfast.port.tools import ORIGIN, tools_for
 from stored_texts import text_of
-from tables import each
 from tool_results import error, listed, named
 
 memory, chat = tool_fixtures.memory, tool_fixtures.chat
@@ -114,32 +113,6 @@ def test_a_cursor_belongs_to_its_call(memory: Memory) -> None:
 # What was shown is no news
 
 
-@pytest.mark.parametrize("logged", [True, False], ids=["with the call", "the answer alone"])
-def test_a_loop_of_recall_answer_and_extract_does_not_grow_the_store(
-    memory: Memory, chat: Chat, *, logged: bool
-) -> None:
-    memory.chat("before").append(
-        role="user", content="We decided to use PostgreSQL 16 for the billing service."
-    )
-    memory.chat("before").extract()
-    known = len(memory.records())
-    recall = named(memory.tools(chat))["recall"]
-    for turn in range(4):
-        chat.append(role="user", content="Which database was it, again?")
-        found = recall({"query": "database billing service decided"})
-        assert listed(found, "hits")
-        if logged:
-            call = ToolCall(f"c{turn}", "anything", {"query": "database"})
-            chat.append(role="assistant", calls=[call])
-            chat.append(role="tool", call_id=call.id, content=found.text)
-        answered = chat.append(
-            role="assistant", content="We decided to use PostgreSQL 16 for the billing service."
-        )
-        assert answered.shown
-        chat.extract()
-    assert len(memory.records()) == known
-
-
 def test_what_a_tool_shows_is_beside_what_the_prompt_showed(memory: Memory, chat: Chat) -> None:
     first = memory.remember("Ada runs along the Spree.", "finding")
     second = memory.remember("Ben collects stamps.", "finding")
@@ -166,19 +139,6 @@ def test_several_messages_are_expanded_as_they_are_referred_to(memory: Memory) -
 def test_only_a_result_of_ours_is_known_as_one(text: str) -> None:
     ours = Message("tool", json.dumps({"origin": ORIGIN, "hits": []}, indent=2), seq=1)
     assert recalled_seqs([ours, Message("tool", text, seq=2)]) == {1}
-
-
-@each("name", "recall search_sessions scratchpad scratchpad_search memory".split())
-def test_the_names_of_our_tools_are_known(name: str) -> None:
-    assert is_memory_tool(name)
-    assert is_memory_tool(f"mcp__holdfast__{name}")
-
-
-@each("name", "profile history search fetch notes".split())
-def test_names_that_others_have_too_are_ours_on_our_server_only(name: str) -> None:
-    assert is_memory_tool(f"mcp__holdfast__{name}")
-    assert not is_memory_tool(name)
-    assert not is_memory_tool(f"mcp__git__{name}")
 
 
 def test_tools_are_awaited_as_well() -> None:

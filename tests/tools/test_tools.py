@@ -400,9 +400,7 @@ def test_sessions_are_found_but_not_by_the_question(memory: Memory) -> None:
         ({"query": "x", "limit": 5.5}, "whole number"),
         ({"query": "x", "limit": True}, "whole number"),
         ({"query": "x", "limit": 0}, "`limit` is below 1"),
-        ({"query": "x", "limit": -3}, "`limit` is below 1"),
         ({"query": "x", "limit": 51}, "`limit` is above 50. Pass 1 to 50, or leave it out."),
-        ({"query": "x", "limit": 10**30}, "`limit` is above 50"),
         ({"query": "x", "how": 1}, "no argument 'how'"),
         ({"query": "x", "since": "soon"}, "`since` is no date"),
         ({"query": "x", "kind": "colour"}, "colour"),
@@ -430,11 +428,6 @@ def test_an_error_lists_what_is_possible(memory: Memory) -> None:
     assert "`id`" in error(tool({"action": "forget"}))
     assert "`query`" in error(tool({"action": "recall", "id": "x"}))
     assert tool({"action": "recall", "query": "x", "id": None}).ok
-
-
-def test_null_is_the_default_and_a_whole_float_is_whole(memory: Memory) -> None:
-    recall = named(memory.tools("monday"))["recall"]
-    assert recall('{"query": "x", "limit": 5.0, "kind": null, "cursor": null}').ok
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)

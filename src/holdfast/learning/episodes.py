@@ -24,7 +24,7 @@ from holdfast.learning.external_sources import from_here_on, untrusted
 from holdfast.learning.grounding import redact
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.ranking import KIND, closeness, recency
-from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
+from holdfast.records.draft import UNTRUSTED, RecordDraft, content_of, prepare, quarantine_reason
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import RecordFilter, SpaceState
 from holdfast.text.one_line import cut
@@ -36,14 +36,12 @@ SAME = 0.92  # the cosine from which on two episodes say the same
 _BY: Writer = "reflect"
 # How an episode was learned that no model wrote.
 _BY_RULES = "rules"
-# The flag, and the metadata that names the sources.
-_UNTRUSTED = "untrusted"
 # The places of an episode: what can be recalled, and what waits beside it.
 _STANDS, _HELD = "stands", "held"
 # Each more than the one before.
 _TRUSTS = ("quarantined", "trusted", "released")
 # The metadata that belong to the content of an episode.
-_CONTENT = ("files", "decisions", "outcome", _UNTRUSTED)
+_CONTENT = ("files", "decisions", "outcome", UNTRUSTED)
 
 _REPEATED = "a newer session says the same"
 _TOO_MANY = "there are as many newer ones as are kept"
@@ -148,7 +146,7 @@ def _draft(
         "files": list(map(redact, episode.files)),
         "decisions": list(map(redact, episode.decisions)),
         "outcome": redact(episode.outcome),
-        _UNTRUSTED: list(map(redact, sources)),
+        UNTRUSTED: list(map(redact, sources)),
     }
     if times := [message.at for message in messages if message.at]:
         meta["ended"] = max(times).astimezone(UTC).isoformat()
@@ -242,7 +240,7 @@ def _drafts(
 
 
 def _substance(record: Record) -> tuple[object, ...]:
-    return (record.text, *(record.meta[name] for name in _CONTENT if name != _UNTRUSTED))
+    return (record.text, *(record.meta[name] for name in _CONTENT if name != UNTRUSTED))
 
 
 def _note(versions: Sequence[_Version]) -> str:
@@ -280,9 +278,9 @@ def _with_trust(
     draft: Record, active: Record | None, messages: Sequence[Message], patterns: Sequence[str] | None
 ) -> Record:
     """Return a draft, in quarantine if its chat used untrusted sources that nobody has released."""
-    if not draft.meta[_UNTRUSTED]:
+    if not draft.meta[UNTRUSTED]:
         return draft
-    flagged = replace(draft, flags=tuple(sorted({*draft.flags, _UNTRUSTED})))
+    flagged = replace(draft, flags=tuple(sorted({*draft.flags, UNTRUSTED})))
     released = active is not None and active.trust == "released" and not active.retracted
     seen = active.messages[1] if active is not None and active.messages else 0
     if released and draft.trust == "trusted" and not untrusted(_since(messages, seen), patterns):

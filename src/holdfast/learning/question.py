@@ -312,12 +312,12 @@ def parts_of(prompt: PromptTemplate, parts: Iterable[str]) -> frozenset[str]:
     return frozenset(part for part in parts if part == "observe" or f'"{part}"' in prompt.text)
 
 
-def asks_for_quotes(prompt: PromptTemplate, field: str = "quote") -> bool:
+def asks_for_quotes(prompt: PromptTemplate) -> bool:
     """Return whether a prompt names the field of quotes: a prompt of the user's own need not.
 
     A field is named in marks or before a colon; a rule about what "stands in a quote" names none.
     """
-    return re.search(rf"""["'`]{field}["'`]|\b{field}\s?:""", prompt.text) is not None
+    return re.search(r"""["'`]quote["'`]|\bquote\s?:""", prompt.text) is not None
 
 
 def to_line(text: str) -> str:

@@ -430,9 +430,8 @@ def _first_of_each(view: memories.InView, hits: Sequence[Hit]) -> list[Hit]:
     """Return the best hit of each session that is not in view."""
     best: dict[tuple[str, str], Hit] = {}
     for hit in hits:
-        if view.has(hit):
-            continue
-        best.setdefault((hit.space, hit.chat), hit)
+        if not view.has(hit):
+            best.setdefault((hit.space, hit.chat), hit)
     return list(best.values())
 
 
