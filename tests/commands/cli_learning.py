@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -61,11 +60,7 @@ def texts(cli: Cli, kind: str) -> list[str]:
 
 def run_elsewhere(cli: Cli, lease: int) -> None:
     """Let all jobs be another worker's until a time."""
-    with sqlite3.connect(cli.db) as connection:
-        connection.execute(
-            "UPDATE jobs SET status = 'running', worker = 'w', attempts = 1, lease = ?", (lease,)
-        )
-    connection.close()
+    cli.execute("UPDATE jobs SET status = 'running', worker = 'w', attempts = 1, lease = ?", lease)
 
 
 def with_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:

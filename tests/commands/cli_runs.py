@@ -7,11 +7,12 @@ import json
 import os
 import pty
 import re
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,6 +97,11 @@ class Cli:
         assert result.stdout == ""
         assert not PYTHON.search(result.stderr)
         return result.stderr
+
+    def execute(self, statement: str, *values: object) -> None:
+        """Change the database by SQL, without the library."""
+        with closing(sqlite3.connect(self.db)) as connection, connection:
+            connection.execute(statement, values)
 
     def process(self, *words: str | Path, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
         """Run a command in a process of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -61,10 +61,7 @@ def test_who_stores_nothing_new_makes_no_database(cli: Cli, words: tuple[str, ..
 
 def test_a_database_of_the_future(cli: Cli) -> None:
     Memory(cli.db).close()
-    connection = sqlite3.connect(cli.db)
-    connection.execute("INSERT INTO schema_version (version) VALUES (999)")
-    connection.commit()
-    connection.close()
+    cli.execute("INSERT INTO schema_version (version) VALUES (999)")
     assert "→ Upgrade the package" in cli.complaint("chats")
 
 
@@ -96,7 +93,11 @@ def test_only_the_folder_of_the_default_database_is_made(cli: Cli, how: str) -> 
     if how == "named":  # as the configuration of a client names it
         cli.monkeypatch.setenv("HOLDFAST_DB", str(default))
     cli.run("remember", "Grace likes tea.")
-    assert default.exists()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (default, default.parent)] == [0o600, 0o700]
+    default.parent.chmod(0o755)
+    default.chmod(0o644)
+    cli.run("remember", "Grace plays the cello.")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (default, default.parent)] == [0o644, 0o755]
     cli.complaint("remember", "Grace likes tea.", "--db", cli.home / "mistyped" / "memory.db")
     assert not (cli.home / "mistyped").exists()
 
@@ -122,6 +123,7 @@ WRONG = [
     ("remember x --since soon", "--since"),
     ("records --at soon", "neither a version nor a date"),
     ("rollback profile soon", "VERSION"),
+    ("export out.jsonl", "write to a file with -o out.jsonl, or name a chat with --chat out.jsonl"),
     ("scratchpad a --search b", "one thing at a time"),
     ("quarantine --discard a --release b", "not both"),
     ("learn reflect", "--llm"),

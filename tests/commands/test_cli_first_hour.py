@@ -153,11 +153,6 @@ def test_a_period_may_be_named_in_words(cli: Cli) -> None:
 # What went wrong
 
 
-def test_a_file_to_export_to_is_named_by_an_option(ada: Cli) -> None:
-    said = usage(ada.complaint("export", "out.jsonl", "--user", "ada", code=2))
-    assert "write to a file with -o out.jsonl, or name a chat with --chat out.jsonl" in said
-
-
 # Narrow terminals
 
 LONG = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"

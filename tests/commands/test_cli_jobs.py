@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -76,9 +75,7 @@ def test_spend(cli: Cli, server: Server) -> None:
     answer = cli.json("learn", "usage", "--since", "24h")
     assert (answer["calls"], answer["counted"], len(answer["lines"])) == (3, 1, 1)
     assert answer["since"]
-    with sqlite3.connect(cli.db) as connection:
-        connection.execute("UPDATE spend SET outcome = 'asked' WHERE counted = 0")
-    connection.close()
+    cli.execute("UPDATE spend SET outcome = 'asked' WHERE counted = 0")
     assert cli.text("learn", "usage").endswith(
         "\nasked: running, or killed; counted with the most that their answers may take.\n"
     )

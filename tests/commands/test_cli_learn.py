@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import signal
-import sqlite3
 from pathlib import Path
 from threading import Event
 
@@ -98,9 +97,7 @@ def test_episodes(cli: Cli) -> None:
     assert set(answer) == {"query", "episodes", "strategy", "why", "quarantined", "more"}
     assert [one["chat"] for one in answer["episodes"]] == ["queue"]
     assert cli.json("learn", "episodes", "--limit", "0")["episodes"] == []
-    with sqlite3.connect(cli.db) as connection:
-        connection.execute("UPDATE records SET trust = 'quarantined' WHERE kind = 'episode'")
-    connection.close()
+    cli.execute("UPDATE records SET trust = 'quarantined' WHERE kind = 'episode'")
     text = cli.text("learn", "episodes")
     assert text.startswith("No episodes yet.\n")
     assert text.endswith("external sources: 1. See: holdfast quarantine\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -45,9 +44,7 @@ def test_verify_says_what_it_checked_and_fails_when_a_message_is_gone(cli: Cli) 
     answer = cli.json("verify")
     assert set(answer) == {"ok", "checked", "problems", "unproven"}
     assert (answer["ok"], answer["checked"]["messages"]) == (True, 120)
-    with sqlite3.connect(cli.db) as connection:
-        connection.execute("DELETE FROM messages WHERE chat = 'retry-bug' AND seq = 3")
-    connection.close()
+    cli.execute("DELETE FROM messages WHERE chat = 'retry-bug' AND seq = 3")
     text = cli.text("verify", code=1)
     assert "✗ chat 'retry-bug'" in text
     assert "restore a backup" in text

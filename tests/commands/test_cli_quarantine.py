@@ -51,12 +51,6 @@ def test_quarantine_says_what_is_there_and_why(cli: Cli, held: str) -> None:
     assert "flags     instruction, quarantined" in cli.text("records", held)
 
 
-def test_an_empty_quarantine(cli: Cli) -> None:
-    cli.run("remember", "x", "--kind", "finding")
-    assert cli.text("quarantine").startswith("Nothing is in quarantine.\n→ ")
-    assert cli.json("quarantine", "--user", "bob") == {"quarantine": [], "more": None}
-
-
 def test_what_is_hidden_is_shown_and_a_long_text_is_cut(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         one = memory.remember(HIDDEN + "\nfiller" * 100 + "\nthe end", "finding", by="agent").id
@@ -115,6 +109,7 @@ def test_release_of_what_was_to_replace_another_text(cli: Cli) -> None:
 def test_discard(cli: Cli, held: str) -> None:
     answer = cli.json("quarantine", "--discard", held)
     assert (answer["record"]["retracted"], answer["record"]["action"]) == (True, "discard")
+    assert cli.text("quarantine").startswith("Nothing is in quarantine.\n→ ")
     assert cli.json("quarantine") == {"quarantine": [], "more": None}
     assert cli.json("records")["records"] == []
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli, with_sample
 
-from holdfast import Memory
-
 cli = pytest.fixture(with_sample)
 
 
@@ -65,18 +63,3 @@ def test_an_export_of_chats_says_what_it_leaves_out(cli: Cli, tmp_path: Path) ->
     assert answer["left_out"] == ["summaries", "records", "pads", "snapshots", "jobs", "receipts"]
     assert mode(tmp_path / "chats.jsonl") == 0o644
     assert "of all chats" in cli.complaint("export", "--all", "--chat", "x")
-
-
-def test_a_command_that_stores_makes_the_folder_of_the_default_and_a_file_of_its_owner(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cli = Cli(tmp_path, monkeypatch)
-    path = cli.home / "data" / "holdfast" / "memory.db"
-    cli.run("remember", "Lives in Kiel")
-    assert (mode(path), mode(path.parent)) == (0o600, 0o700)
-    path.parent.chmod(0o755)
-    path.chmod(0o644)
-    cli.run("remember", "Plays the cello")
-    assert (mode(path), mode(path.parent)) == (0o644, 0o755)
-    with Memory(path) as memory:
-        assert len(memory.records()) == 2

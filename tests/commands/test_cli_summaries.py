@@ -179,17 +179,3 @@ def test_window_and_stats_show_summaries(cli: Cli, done: dict[str, Any]) -> None
     assert f"({counted}, {len(window['messages'])} messages), free" in text
     assert cli.json("stats", "voyage")["summarised"] == done["messages"]
     assert f"messages  60, {done['messages']} of them summarised\n" in cli.text("stats", "voyage")
-
-
-def test_erase_counts_the_summaries_that_went(cli: Cli, done: dict[str, Any]) -> None:
-    before = tree_of(cli)
-    last = str(max(one["last"] for one in before))
-    text = cli.text("erase", "--chat", "voyage", "--messages", last, "--yes")
-    remaining = tree_of(cli)
-    assert 0 < len(remaining) < len(before)
-    counted = re.match(r"Erased for ever: 1 message, (1 summary|([2-9]) summaries)\.\n", text)
-    assert counted is not None
-    # One that had grown counts with what it was before.
-    assert int(counted[2] or 1) >= len(before) - len(remaining)
-    assert len(cli.json("show", "voyage", "--limit", "100")["messages"]) == 59
-    assert_all_is_reached(cli, "voyage", 300)

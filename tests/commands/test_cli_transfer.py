@@ -107,18 +107,6 @@ def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:
     assert cli.json("import")["formats"] == {"Claude Code": 1}
 
 
-def test_edits_in_another_encoding_change_nothing(cli: Cli, tmp_path: Path) -> None:
-    cli.run("remember", "Sie wohnt in Zürich.")
-    path = tmp_path / "u.md"
-    cli.run("export", "--records", "-o", path)
-    path.write_text(path.read_text("utf-8"), "cp1252")
-    for option in ((), ("--dry-run",)):
-        complaint = cli.complaint("import", *option, path)
-        assert "is not valid UTF-8" in complaint
-        assert "→ Nothing was changed: save it as UTF-8" in complaint
-    assert "Zürich" in cli.text("records")
-
-
 @pytest.mark.parametrize("format", [None, "openai", "anthropic", "langgraph", "markdown"])
 def test_an_export_reads_back_equal(sample: Cli, tmp_path: Path, format: str | None) -> None:
     file = tmp_path / "out.md"

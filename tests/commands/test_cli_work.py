@@ -6,7 +6,6 @@ import io
 import json
 import re
 import signal
-import sqlite3
 from pathlib import Path
 from threading import Event
 
@@ -151,9 +150,7 @@ def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> Non
     server.reply = lambda _: (200, completion("no JSON at all"))
     for _ in range(Learning().attempts - 1):
         cli.text("work", "--limit", "1", *MODEL)
-        with sqlite3.connect(cli.db) as connection:
-            connection.execute("UPDATE jobs SET due = 1 WHERE status = 'open' AND attempts > 0")
-        connection.close()
+        cli.execute("UPDATE jobs SET due = 1 WHERE status = 'open' AND attempts > 0")
     text = cli.text("work", "--limit", "1", *MODEL, code=1)
     assert "  failed after 5 attempts\n" in text
     assert "    → Retry it: holdfast learn jobs --retry observe:queue\n" in text

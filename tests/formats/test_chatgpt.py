@@ -141,19 +141,18 @@ def test_messages_to_tools_are_calls_and_those_of_tools_their_results(tmp_path: 
     ]
 
 
-def test_archives_and_titles_come_along_once(tmp_path: Path) -> None:
+def test_archives_and_titles_come_along_once(quick: Memory, tmp_path: Path) -> None:
     path = write_json(tmp_path / "x.json", [chatgpt(HELLO, "a1", is_archived=True, title=" Greeting\n\x07")])
-    with Memory(":memory:") as memory:
-        import_paths(memory, path)
-        (chat,) = memory.chats(archived=True)
-        assert chat.title == "Greeting"
-        memory.chat("c1").archive(archived=False)
-        memory.chat("c1").rename("My own")
-        import_paths(memory, path)
-        assert [chat.title for chat in memory.chats()] == ["My own"]
+    import_paths(quick, path)
+    (chat,) = quick.chats(archived=True)
+    assert chat.title == "Greeting"
+    quick.chat("c1").archive(archived=False)
+    quick.chat("c1").rename("My own")
+    import_paths(quick, path)
+    assert [chat.title for chat in quick.chats()] == ["My own"]
 
 
-def test_zips_folders_and_numbered_parts(tmp_path: Path) -> None:
+def test_zips_folders_and_numbered_parts(quick: Memory, tmp_path: Path) -> None:
     texts = {"export_manifest.json": '{"files": 3}', "chat.html": "<html>", "user.json": '{"id": "user-1"}'}
     for n in range(3):
         texts[f"conversations-00{n}.json"] = json.dumps([chatgpt(HELLO, "a1", conversation_id=f"c{n}")])
@@ -163,13 +162,12 @@ def test_zips_folders_and_numbered_parts(tmp_path: Path) -> None:
         for name, text in texts.items():
             archive.writestr(name, text)
             (folder / name).write_text(text)
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, tmp_path / "export.zip")
-        assert (report.sessions, report.added, dict(report.formats)) == (3, 6, {"ChatGPT": 6})
-        assert {Path(one.path).name for one in report.skipped} == {"export_manifest.json", "user.json"}
-        assert not report.problems
-        again = import_paths(memory, folder)
-        assert (again.added, again.present) == (0, 6)
+    report = import_paths(quick, tmp_path / "export.zip")
+    assert (report.sessions, report.added, dict(report.formats)) == (3, 6, {"ChatGPT": 6})
+    assert {Path(one.path).name for one in report.skipped} == {"export_manifest.json", "user.json"}
+    assert not report.problems
+    again = import_paths(quick, folder)
+    assert (again.added, again.present) == (0, 6)
 
 
 def test_a_single_conversation_and_strange_ones(tmp_path: Path) -> None:

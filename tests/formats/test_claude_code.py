@@ -238,17 +238,16 @@ def test_a_resumed_session_is_called_after_its_file(tmp_path: Path) -> None:
     assert take(write_lines(tmp_path / "copy.jsonl", lines)).chats.keys() == {"s0"}
 
 
-def test_a_session_that_grows_is_imported_from_where_it_was(tmp_path: Path) -> None:
-    with Memory(":memory:") as memory:
-        cut = write_lines(tmp_path / "s1.jsonl", [U1, A1, '{"type":"assistant","uuid":"t1","par'])
-        first = import_paths(memory, cut)
-        assert (first.added, [s.lines[0] for s in first.problems]) == (2, [3])
-        second = import_paths(memory, write_lines(tmp_path / "s1.jsonl", [U1, A1, T1, R1, A2]))
-        assert (second.added, second.present, second.problems) == (3, 2, ())
-        assert [one.id for one in memory.chat("s1").history()] == ORDER
-        # Other words under the id of a message of another session are another message.
-        other = [claude("user", "u1", None, "something else", sessionId="s2")]
-        assert import_paths(memory, write_lines(tmp_path / "s2.jsonl", other)).added == 1
+def test_a_session_that_grows_is_imported_from_where_it_was(quick: Memory, tmp_path: Path) -> None:
+    cut = write_lines(tmp_path / "s1.jsonl", [U1, A1, '{"type":"assistant","uuid":"t1","par'])
+    first = import_paths(quick, cut)
+    assert (first.added, [s.lines[0] for s in first.problems]) == (2, [3])
+    second = import_paths(quick, write_lines(tmp_path / "s1.jsonl", [U1, A1, T1, R1, A2]))
+    assert (second.added, second.present, second.problems) == (3, 2, ())
+    assert [one.id for one in quick.chat("s1").history()] == ORDER
+    # Other words under the id of a message of another session are another message.
+    other = [claude("user", "u1", None, "something else", sessionId="s2")]
+    assert import_paths(quick, write_lines(tmp_path / "s2.jsonl", other)).added == 1
 
 
 def test_the_same_line_twice_is_one_message_and_another_under_its_uuid_is_reported(tmp_path: Path) -> None:
@@ -283,7 +282,9 @@ def queued(uuid: str, parent: str, prompt: object, mode: str = "prompt", **more:
     return line
 
 
-def test_what_is_typed_while_a_tool_runs_is_said_by_the_user_at_its_place(tmp_path: Path) -> None:
+def test_what_is_typed_while_a_tool_runs_is_said_by_the_user_at_its_place(
+    quick: Memory, tmp_path: Path
+) -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
     lines = [
         claude("user", "u1", None, "go"),
@@ -302,15 +303,14 @@ def test_what_is_typed_while_a_tool_runs_is_said_by_the_user_at_its_place(tmp_pa
         "and be brief",
         "as here\n[image: image/png]",
     ]
-    with Memory(":memory:") as memory:
-        import_paths(memory, path)
-        said = memory.chat("s1").history()
-        assert [one.id for one in said] == ["u1", "a1", "q1", "r1", "q2", "q5", "a2"]
-        assert said[2].raw == lines[2]
-        assert "471100" not in str([(one.content, one.raw) for one in said])
-        for form in ("openai", "anthropic"):
-            shown = str(memory.chat("s1").prompt(8000, format=form).messages)
-            assert ("be brief" in shown, shown.count("t1") >= 2) == (True, True)
+    import_paths(quick, path)
+    said = quick.chat("s1").history()
+    assert [one.id for one in said] == ["u1", "a1", "q1", "r1", "q2", "q5", "a2"]
+    assert said[2].raw == lines[2]
+    assert "471100" not in str([(one.content, one.raw) for one in said])
+    for form in ("openai", "anthropic"):
+        shown = str(quick.chat("s1").prompt(8000, format=form).messages)
+        assert ("be brief" in shown, shown.count("t1") >= 2) == (True, True)
 
 
 @each("after", [[], [{"type": "progress", "uuid": "p1", "parentUuid": "r1", "sessionId": "s1"}]])

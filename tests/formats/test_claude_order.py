@@ -52,10 +52,9 @@ def test_a_file_in_its_order_is_read_as_it_is(tmp_path: Path) -> None:
     assert take(write_lines(tmp_path / "s1.jsonl", lines)).ids == [row["uuid"] for row in TALK]
 
 
-def test_the_head_of_a_session_may_come_after_its_tail(tmp_path: Path) -> None:
-    with Memory(":memory:") as memory:
-        for rows, lost in ((TALK[2:], 2), (TALK, 0)):
-            report = import_paths(memory, write_lines(tmp_path / "s1.jsonl", rows))
-            assert sum(one.count for one in report.skipped if "whose call is neither" in one.reason) == lost
-            assert memory.verify().ok
-        assert [one.id for one in memory.chat("s1").history()] == [row["uuid"] for row in TALK[2:] + TALK[:2]]
+def test_the_head_of_a_session_may_come_after_its_tail(quick: Memory, tmp_path: Path) -> None:
+    for rows, lost in ((TALK[2:], 2), (TALK, 0)):
+        report = import_paths(quick, write_lines(tmp_path / "s1.jsonl", rows))
+        assert sum(one.count for one in report.skipped if "whose call is neither" in one.reason) == lost
+        assert quick.verify().ok
+    assert [one.id for one in quick.chat("s1").history()] == [row["uuid"] for row in TALK[2:] + TALK[:2]]

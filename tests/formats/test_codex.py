@@ -54,12 +54,11 @@ def test_a_recorded_session_is_read_whole() -> None:
     }
 
 
-def test_sessions_are_imported_once_and_without_what_is_private() -> None:
-    with Memory(":memory:") as memory:
-        names = ("session", "session", "fork")
-        added = [import_paths(memory, RECORDED / f"codex-0.169.0-{name}.jsonl").added for name in names]
-        assert added == [8, 0, 2]
-        assert "secret 1234" not in repr([message.raw for message in memory.chat(SESSION).history()])
+def test_sessions_are_imported_once_and_without_what_is_private(quick: Memory) -> None:
+    names = ("session", "session", "fork")
+    added = [import_paths(quick, RECORDED / f"codex-0.169.0-{name}.jsonl").added for name in names]
+    assert added == [8, 0, 2]
+    assert "secret 1234" not in repr([message.raw for message in quick.chat(SESSION).history()])
 
 
 NOTED = {"internal_chat_message_metadata_passthrough": {"content_item_kinds": ["user.text"]}}
@@ -164,15 +163,14 @@ def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
     assert taken.left[1:] == [(12, "not conversation: ghost_snapshot")]
 
 
-def test_calls_without_an_id_are_known_by_what_they_ask(tmp_path: Path) -> None:
+def test_calls_without_an_id_are_known_by_what_they_ask(quick: Memory, tmp_path: Path) -> None:
     search = item("web_search_call", action={"type": "search", "query": "Porto"})
     path = write_lines(tmp_path / "rollout.jsonl", [started(), search, search])
-    with Memory(":memory:") as memory:
-        assert (import_paths(memory, path).added, import_paths(memory, path).added) == (2, 0)
-        write_lines(path, [started(), item("function_call", name="ls", arguments="{}"), search, search])
-        report = import_paths(memory, path)
-        assert (report.added, report.problems) == (1, ())
-        assert len({call.id for one in memory.chat("s1").history() for call in one.calls}) == 3
+    assert (import_paths(quick, path).added, import_paths(quick, path).added) == (2, 0)
+    write_lines(path, [started(), item("function_call", name="ls", arguments="{}"), search, search])
+    report = import_paths(quick, path)
+    assert (report.added, report.problems) == (1, ())
+    assert len({call.id for one in quick.chat("s1").history() for call in one.calls}) == 3
 
 
 PARENT, CHILD, GRANDCHILD = (f"01a1000{n}-0000-7000-8000-000000000001" for n in (0, 2, 4))
@@ -226,16 +224,15 @@ def test_a_sub_agent_is_a_chat_of_its_own_and_the_archive_is_archived(tmp_path: 
     assert taken.chats["s1/agent-s2"].archived
 
 
-def test_what_hooks_have_stored_of_a_session_is_not_stored_again(tmp_path: Path) -> None:
+def test_what_hooks_have_stored_of_a_session_is_not_stored_again(quick: Memory, tmp_path: Path) -> None:
     prompts = [said("user", "go on", id=f"u{number}") for number in range(3)]
     path = write_lines(tmp_path / "rollout.jsonl", [started(), *prompts, said("assistant", "Done.", id="a")])
-    with Memory(":memory:") as memory:
-        chat = memory.chat("s1")
-        for number in (1, 2):
-            chat.append(role="user", content="go on", id=f"{hook_id('user', 'go on')}{number}")
-        chat.append(role="assistant", content="Done.", id=f"{hook_id('assistant', 'Done.')}1")
-        report = import_paths(memory, path)
-        assert (report.added, report.present, report.problems) == (1, 3, ())
-        write_lines(path, [started(), *prompts, said("user", "go on", id="u9")])
-        assert import_paths(memory, path).added == 1
-        assert [message.content for message in chat.history()].count("go on") == 4
+    chat = quick.chat("s1")
+    for number in (1, 2):
+        chat.append(role="user", content="go on", id=f"{hook_id('user', 'go on')}{number}")
+    chat.append(role="assistant", content="Done.", id=f"{hook_id('assistant', 'Done.')}1")
+    report = import_paths(quick, path)
+    assert (report.added, report.present, report.problems) == (1, 3, ())
+    write_lines(path, [started(), *prompts, said("user", "go on", id="u9")])
+    assert import_paths(quick, path).added == 1
+    assert [message.content for message in chat.history()].count("go on") == 4

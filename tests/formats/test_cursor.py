@@ -81,23 +81,22 @@ def test_a_chat_is_read_in_the_order_of_its_list(editor: Editor) -> None:
     assert "plan" not in json.dumps(found[3].raw)
 
 
-def test_chats_are_imported_once_while_the_editor_writes_them(editor: Editor) -> None:
-    with Memory(":memory:") as memory:
-        assert [import_paths(memory, editor.path).unchanged for _ in range(2)] == [0, 1]
-        # The log of the database has changed, not the file.
-        editor.chat("c1", "b2", "b1", "b3", "b4", "b5", generatingBubbleIds=["b5"])
-        editor.bubble("c1", "b4", 1, "And <private>the key 1234</private>?")
-        editor.bubble("c1", "b5", 2, "It")
-        report = import_paths(memory, editor.path)
-        assert (report.added, report.unchanged, report.problems) == (1, 0, ())
-        assert [(skip.reason, skip.count) for skip in report.skipped] == [("still being written", 1)]
-        editor.chat("c1", "b2", "b1", "b3", "b4", "b5")
-        editor.bubble("c1", "b5", 2, "It is under the stone.")
-        report = import_paths(memory, editor.path)
-        assert (report.added, report.present, report.problems) == (1, 7, ())
-        history = memory.chat("c1").history()
-        assert [message.content for message in history][-2:] == [f"And {PRIVATE}?", "It is under the stone."]
-        assert "1234" not in repr([message.raw for message in history])
+def test_chats_are_imported_once_while_the_editor_writes_them(quick: Memory, editor: Editor) -> None:
+    assert [import_paths(quick, editor.path).unchanged for _ in range(2)] == [0, 1]
+    # The log of the database has changed, not the file.
+    editor.chat("c1", "b2", "b1", "b3", "b4", "b5", generatingBubbleIds=["b5"])
+    editor.bubble("c1", "b4", 1, "And <private>the key 1234</private>?")
+    editor.bubble("c1", "b5", 2, "It")
+    report = import_paths(quick, editor.path)
+    assert (report.added, report.unchanged, report.problems) == (1, 0, ())
+    assert [(skip.reason, skip.count) for skip in report.skipped] == [("still being written", 1)]
+    editor.chat("c1", "b2", "b1", "b3", "b4", "b5")
+    editor.bubble("c1", "b5", 2, "It is under the stone.")
+    report = import_paths(quick, editor.path)
+    assert (report.added, report.present, report.problems) == (1, 7, ())
+    history = quick.chat("c1").history()
+    assert [message.content for message in history][-2:] == [f"And {PRIVATE}?", "It is under the stone."]
+    assert "1234" not in repr([message.raw for message in history])
 
 
 def test_what_is_missing_unlisted_or_broken_is_counted(editor: Editor) -> None:
@@ -138,7 +137,7 @@ def spoken(role: str, *parts: str | Json) -> Json:
     return {"role": role, "message": {"content": content}}
 
 
-def test_transcripts_of_the_command_line_have_the_words_of_the_user(tmp_path: Path) -> None:
+def test_transcripts_of_the_command_line_have_the_words_of_the_user(quick: Memory, tmp_path: Path) -> None:
     use: Json = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
     lines: list[Json] = [
         spoken("user", "<user_query>\nWhere?\n</user_query>\n<context>files</context>"),
@@ -153,10 +152,9 @@ def test_transcripts_of_the_command_line_have_the_words_of_the_user(tmp_path: Pa
     taken = take(path)
     said = ["Where?", "I look.", "In Porto.", "[reasoning]", "Done.", "Says [REDACTED].", ""]
     assert (taken.by_chat, taken.left) == ({"s1": said}, [(4, "no message")])
-    with Memory(":memory:") as memory:
-        assert import_paths(memory, path).added == 7
-        write_lines(path, [*lines, lines[0]])
-        assert import_paths(memory, path).added == 1
+    assert import_paths(quick, path).added == 7
+    write_lines(path, [*lines, lines[0]])
+    assert import_paths(quick, path).added == 1
 
 
 GO = "<user_query>\nGo\n</user_query>"
@@ -196,25 +194,24 @@ def turns(*words: str) -> str:
     return "".join(f"\n**{who}**\n\n{said}\n\n---\n" for who, said in zip(speakers, words, strict=False))
 
 
-def test_an_exported_chat_is_read(tmp_path: Path) -> None:
+def test_an_exported_chat_is_read(quick: Memory, tmp_path: Path) -> None:
     path = tmp_path / "cursor_the_office.md"
-    with Memory(":memory:") as memory:
-        said = [
-            "Where is the\n---\noffice?",
-            "In Porto.",
-            "And when does the office move?",
-            "In May, we said.",
-        ]
-        for count in (2, 4):
-            path.write_text(EXPORTED + turns(*said[:count]))
-            assert import_paths(memory, path).added == 2
-        # Under another name it is the same chat.
-        assert import_paths(memory, path.rename(tmp_path / "again.md")).added == 0
-        ((chat, title),) = [(chat.id, chat.title) for chat in memory.chats()]
-        assert (chat, title) == ("cursor_the_office", "The office")
-        found = memory.chat(chat).history()
-        assert [one.content for one in found] == said
-        assert {str(message.at) for message in found} == {"2025-06-16 09:55:28+00:00"}
+    said = [
+        "Where is the\n---\noffice?",
+        "In Porto.",
+        "And when does the office move?",
+        "In May, we said.",
+    ]
+    for count in (2, 4):
+        path.write_text(EXPORTED + turns(*said[:count]))
+        assert import_paths(quick, path).added == 2
+    # Under another name it is the same chat.
+    assert import_paths(quick, path.rename(tmp_path / "again.md")).added == 0
+    ((chat, title),) = [(chat.id, chat.title) for chat in quick.chats()]
+    assert (chat, title) == ("cursor_the_office", "The office")
+    found = quick.chat(chat).history()
+    assert [one.content for one in found] == said
+    assert {str(message.at) for message in found} == {"2025-06-16 09:55:28+00:00"}
 
 
 @each(

@@ -18,16 +18,15 @@ def chat(**more: object) -> Json:
     return {"sessionId": "s1", "projectHash": "none", "startTime": "2026-01-06T09:15:59.901Z", **more}
 
 
-def test_a_recorded_chat_is_read_whole_and_once_however_it_grows(tmp_path: Path) -> None:
+def test_a_recorded_chat_is_read_whole_and_once_however_it_grows(quick: Memory, tmp_path: Path) -> None:
     lines = RECORDED.read_text("utf-8").splitlines(keepends=True)
     path, added = tmp_path / "session.jsonl", 0
-    with Memory(":memory:") as memory:
-        for end in range(1, len(lines) + 1):
-            path.write_text("".join(lines[:end]), encoding="utf-8")
-            report = import_paths(memory, path)
-            added += report.added
-            assert report.problems == ()
-        found = memory.chat(SESSION).history()
+    for end in range(1, len(lines) + 1):
+        path.write_text("".join(lines[:end]), encoding="utf-8")
+        report = import_paths(quick, path)
+        added += report.added
+        assert report.problems == ()
+    found = quick.chat(SESSION).history()
     assert added == 11
     assert [(one.role, one.content.partition("\n")[0]) for one in found] == [
         ("user", "What files are here?"),

@@ -62,21 +62,18 @@ def test_messages_that_cannot_be_stored_do_not_hold_up_the_others(memory: Memory
     assert stored == [*before, "first", *after]
 
 
-def test_a_message_whose_payload_was_rewritten_is_the_same_message(tmp_path: Path) -> None:
+def test_a_message_whose_payload_was_rewritten_is_the_same_message(quick: Memory, tmp_path: Path) -> None:
     lines: list[dict[str, object]] = [{"role": "user", "content": f"{n}", "id": f"m{n}"} for n in range(600)]
-    with Memory(":memory:") as memory:
-        import_paths(memory, write_lines(tmp_path / "a.jsonl", lines))
-        rewritten = [{**line, "model": "new"} for line in lines]
-        rewritten[550]["content"] = "other words"
-        rewritten += [
-            {"role": "user", "content": text, "id": f"m{n}"} for text, n in (("new", 600), ("0", 0))
-        ]
-        report = import_paths(memory, write_lines(tmp_path / "a.jsonl", rewritten))
-        assert (report.added, report.present) == (1, 600)
-        assert [(s.reason, s.lines) for s in report.problems] == [
-            ("another message is stored under its id", (551,))
-        ]
-        assert [m.raw for m in memory.chat("a").history()][:600] == lines
+    import_paths(quick, write_lines(tmp_path / "a.jsonl", lines))
+    rewritten = [{**line, "model": "new"} for line in lines]
+    rewritten[550]["content"] = "other words"
+    rewritten += [{"role": "user", "content": text, "id": f"m{n}"} for text, n in (("new", 600), ("0", 0))]
+    report = import_paths(quick, write_lines(tmp_path / "a.jsonl", rewritten))
+    assert (report.added, report.present) == (1, 600)
+    assert [(s.reason, s.lines) for s in report.problems] == [
+        ("another message is stored under its id", (551,))
+    ]
+    assert [m.raw for m in quick.chat("a").history()][:600] == lines
 
 
 def test_a_session_with_an_impossible_name_is_reported(tmp_path: Path) -> None:
@@ -261,13 +258,12 @@ def test_two_imports_at_once_count_what_each_of_them_stored(shared_location: str
     assert (others, report.added, report.present, report.sessions) == ([7], 0, 7, 1)
 
 
-def test_a_title_that_is_written_later_is_taken_where_none_was_given(tmp_path: Path) -> None:
+def test_a_title_that_is_written_later_is_taken_where_none_was_given(quick: Memory, tmp_path: Path) -> None:
     lines = [claude("user", "u1", None, "hello"), claude("assistant", "a1", "u1", "Hi.")]
     summary = {"type": "summary", "summary": "A greeting", "leafUuid": "a1"}
-    with Memory(":memory:") as memory:
-        for rows, title in ((lines, "hello"), ([*lines, summary], "A greeting")):
-            import_paths(memory, write_lines(tmp_path / "s1.jsonl", rows))
-            assert [chat.title for chat in memory.chats()] == [title]
-        memory.chat("s1").rename("Mine")
-        import_paths(memory, write_lines(tmp_path / "s1.jsonl", [*lines, summary | {"summary": "Other"}]))
-        assert [chat.title for chat in memory.chats()] == ["Mine"]
+    for rows, title in ((lines, "hello"), ([*lines, summary], "A greeting")):
+        import_paths(quick, write_lines(tmp_path / "s1.jsonl", rows))
+        assert [chat.title for chat in quick.chats()] == [title]
+    quick.chat("s1").rename("Mine")
+    import_paths(quick, write_lines(tmp_path / "s1.jsonl", [*lines, summary | {"summary": "Other"}]))
+    assert [chat.title for chat in quick.chats()] == ["Mine"]

@@ -156,18 +156,17 @@ def test_an_export_that_grew_or_was_renamed_is_the_same_chat(
             assert set(chats) == ({"june", "july"} if len(kept) > 1 else {"june"})
 
 
-def test_chats_of_a_renamed_export_are_known_line_by_line(tmp_path: Path) -> None:
+def test_chats_of_a_renamed_export_are_known_line_by_line(quick: Memory, tmp_path: Path) -> None:
     system = {"role": "system", "content": "You are brief."}
     chats = [{"messages": [system, *trip(0, 4, f"lake {n}")]} for n in range(250)]
     grown = {"messages": [*chats[2]["messages"], *trip(4, 6, "lake 2")]}
     again = [*reversed(chats[3:]), grown, *chats[:2], {"messages": [system, *trip(0, 4, "sea")]}, chats[7]]
-    with Memory(":memory:") as memory:
-        import_paths(memory, write_lines(tmp_path / "june.jsonl", chats))
-        report = import_paths(memory, write_lines(tmp_path / "july.jsonl", again))
-        # Of one file, two chats that are alike are two.
-        assert (report.added, report.present) == (2 + 5 + 5, 250 * 5)
-        assert len(said(memory)) == 252
-        assert memory.verify().ok
+    import_paths(quick, write_lines(tmp_path / "june.jsonl", chats))
+    report = import_paths(quick, write_lines(tmp_path / "july.jsonl", again))
+    # Of one file, two chats that are alike are two.
+    assert (report.added, report.present) == (2 + 5 + 5, 250 * 5)
+    assert len(said(quick)) == 252
+    assert quick.verify().ok
 
 
 CALL: Json = {

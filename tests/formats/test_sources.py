@@ -43,7 +43,7 @@ def test_a_broken_beginning_does_not_hide_the_format(tmp_path: Path, start: str)
     assert take(write_lines(tmp_path / "x.jsonl", [start, *TALK])).contents == ["Hi", "Hello"]
 
 
-def test_one_of_several_paths_that_is_unknown_does_not_stop_the_others(tmp_path: Path) -> None:
+def test_one_of_several_paths_that_is_unknown_does_not_stop_the_others(quick: Memory, tmp_path: Path) -> None:
     good = write_lines(tmp_path / "good.jsonl", TALK)
     (tmp_path / "bad.json").write_text("{}")
     (tmp_path / "rollout.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd\x00")
@@ -51,19 +51,18 @@ def test_one_of_several_paths_that_is_unknown_does_not_stop_the_others(tmp_path:
     with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
         archive.writestr("readme.txt", "hi")
     bad = [path for path in sorted(tmp_path.iterdir()) if path != good]
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, [*bad, good])
-        assert report.added == 2
-        assert {Path(one.path).name: re.split(" [(]|:", one.reason)[0] for one in report.problems} == {
-            "bad.json": "in no format that is known here",
-            "broken.db": "cannot be read",
-            "empty.zip": "in no format that is known here",
-            "rollout.jsonl.zst": "compressed",
-        }
-        assert {(one.count, one.lines) for one in report.problems} == {(1, (0,))}
-        for path in bad:
-            with pytest.raises((UnknownFormat, InvalidInput)):
-                import_paths(memory, path)
+    report = import_paths(quick, [*bad, good])
+    assert report.added == 2
+    assert {Path(one.path).name: re.split(" [(]|:", one.reason)[0] for one in report.problems} == {
+        "bad.json": "in no format that is known here",
+        "broken.db": "cannot be read",
+        "empty.zip": "in no format that is known here",
+        "rollout.jsonl.zst": "compressed",
+    }
+    assert {(one.count, one.lines) for one in report.problems} == {(1, (0,))}
+    for path in bad:
+        with pytest.raises((UnknownFormat, InvalidInput)):
+            import_paths(quick, path)
 
 
 @each("take", [import_paths, partial(import_tables, columns={"content": "content"})])
@@ -125,7 +124,7 @@ def test_what_is_known_and_not_read_is_named_in_a_folder(tmp_path: Path) -> None
     ]
 
 
-def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: Path) -> None:
+def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(quick: Memory, tmp_path: Path) -> None:
     for name in ("b/two.jsonl", "a/one.JSONL", "top.ndjson"):
         write_lines(tmp_path / name, TALK)
     for name in ("b/notes.txt", "b/picture.png", "b/log"):
@@ -133,11 +132,10 @@ def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: P
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "loop").symlink_to(tmp_path)
     told: list[str] = []
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, tmp_path, lambda one: told.append(Path(one.path).name))
-        assert ([*dict.fromkeys(told)], report.skipped) == (["top.ndjson", "one.JSONL", "two.jsonl"], ())
-        with pytest.raises(InvalidInput):
-            import_paths(memory, tmp_path / "pipe.jsonl", print)
+    report = import_paths(quick, tmp_path, lambda one: told.append(Path(one.path).name))
+    assert ([*dict.fromkeys(told)], report.skipped) == (["top.ndjson", "one.JSONL", "two.jsonl"], ())
+    with pytest.raises(InvalidInput):
+        import_paths(quick, tmp_path / "pipe.jsonl", print)
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that Linux has")
@@ -247,20 +245,19 @@ def test_files_of_a_zip_that_share_what_they_are_unpacked_from_count_each(tmp_pa
         take(path)
 
 
-def test_a_zip_with_any_damage_does_not_crash(tmp_path: Path) -> None:
+def test_a_zip_with_any_damage_does_not_crash(quick: Memory, tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("talk.jsonl", "".join(json.dumps(line) + "\n" for line in TALK * 20))
         archive.writestr("c.json", json.dumps([{"mapping": {}}] * 50))
     whole = path.read_bytes()
     rng = random.Random(7)
-    with Memory(":memory:") as memory:
-        for _ in range(400):
-            damaged = bytearray(whole)
-            for _ in range(rng.randint(1, 4)):
-                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-            path.write_bytes(damaged)
-            import_paths(memory, tmp_path)  # a folder, so that everything is a report
+    for _ in range(400):
+        damaged = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        path.write_bytes(damaged)
+        import_paths(quick, tmp_path)  # a folder, so that everything is a report
 
 
 GEMINI = {"sessionId": "g", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Hi"}]}

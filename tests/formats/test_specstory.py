@@ -71,11 +71,10 @@ def test_a_session_is_read_with_its_uses_of_tools(tmp_path: Path) -> None:
     assert "1234" not in repr(found[4].raw)
 
 
-def test_a_session_that_grows_is_imported_once(tmp_path: Path) -> None:
-    with Memory(":memory:") as memory:
-        assert import_paths(memory, history(tmp_path, SESSION)).added == 5
-        report = import_paths(memory, history(tmp_path, SESSION + MORE))
-        assert (report.added, report.present, report.problems) == (2, 5, ())
+def test_a_session_that_grows_is_imported_once(quick: Memory, tmp_path: Path) -> None:
+    assert import_paths(quick, history(tmp_path, SESSION)).added == 5
+    report = import_paths(quick, history(tmp_path, SESSION + MORE))
+    assert (report.added, report.present, report.problems) == (2, 5, ())
 
 
 START = HEAD.format("2026-07-20 12:35:45Z", "s1")

@@ -169,7 +169,7 @@ def test_a_file_that_takes_long_is_left_alone_for_longer(folder: Folder) -> None
     assert folder.look() == [("talk.jsonl", 1, [])]
 
 
-def test_a_memory_that_is_away_is_told_of_once_and_tried_again(tmp_path: Path) -> None:
+def test_a_memory_that_is_away_is_told_of_once_and_tried_again(quick: Memory, tmp_path: Path) -> None:
     away = True
 
     def rules() -> Rules | None:
@@ -179,14 +179,13 @@ def test_a_memory_that_is_away_is_told_of_once_and_tried_again(tmp_path: Path) -
 
     path = tmp_path / "talk.jsonl"
     path.write_text(said("one"))
-    with Memory(":memory:") as memory:
-        watch = FolderWatch([tmp_path], memory, rules)
-        (seen,) = watch.look()
-        assert seen.problem == "The list of pauses is damaged. Repair it."
-        assert list(watch.look()) == []
-        away = False
-        (seen,) = watch.look()
-        assert (seen.report.added, seen.problem) == (1, "")
+    watch = FolderWatch([tmp_path], quick, rules)
+    (seen,) = watch.look()
+    assert seen.problem == "The list of pauses is damaged. Repair it."
+    assert list(watch.look()) == []
+    away = False
+    (seen,) = watch.look()
+    assert (seen.report.added, seen.problem) == (1, "")
 
 
 def test_links_and_pipes_lead_nowhere(folder: Folder) -> None:

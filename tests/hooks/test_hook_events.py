@@ -118,6 +118,9 @@ def test_a_prompt_is_shown_nothing_of_its_own_session_nor_of_another_project(hoo
     other = hooks.folder / "other"
     other.mkdir()
     assert hooks.context("prompt", "s5", prompt=ASKED, cwd=str(other)) == ""
+    # A session keeps its project wherever it goes.
+    hooks.call("session-start")
+    assert "PostgreSQL" in hooks.context("prompt", prompt=ASKED, cwd=str(other))
 
 
 def test_a_session_begins_with_what_is_of_its_project_and_what_the_user_set_for_all(hooks: Hooks) -> None:
@@ -142,13 +145,6 @@ def test_a_session_begins_with_what_is_of_its_project_and_what_the_user_set_for_
     elsewhere = hooks.context("session-start", "s2", cwd=str(other))
     assert "Answer in English." in elsewhere
     assert "in cents" not in elsewhere
-
-
-def test_a_session_keeps_its_project_where_it_goes(hooks: Hooks) -> None:
-    with_earlier_session(hooks)
-    (hooks.folder / "other").mkdir()
-    hooks.call("session-start")
-    assert "PostgreSQL" in hooks.context("prompt", prompt=ASKED, cwd=str(hooks.folder / "other"))
 
 
 def test_small_talk_and_commands_are_shown_nothing(hooks: Hooks) -> None:

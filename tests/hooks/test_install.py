@@ -415,14 +415,6 @@ def test_hooks_of_a_wrong_type_are_said_and_stay(home: Home, hooks: str) -> None
     assert path.read_text("utf-8") == odd
 
 
-def test_a_read_only_file_is_said_and_stays(home: Home) -> None:
-    path = home.write(".codex/hooks.json", "{}")
-    path.chmod(0o444)
-    assert "read-only" in home.run("install", "codex", "--yes", code=1).stderr
-    assert path.read_text() == "{}"
-    assert not list(home.folder.rglob("*.bak*"))
-
-
 def test_a_user_without_a_home_is_told_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(_: int) -> None:
         raise KeyError

@@ -8,7 +8,6 @@ import pytest
 
 from holdfast_cli.hooks import journal
 from holdfast_cli.hooks.journal import HookRun
-from programs import run_together
 
 
 @pytest.fixture(autouse=True)
@@ -51,15 +50,6 @@ def test_where_it_cannot_be_written_nothing_is_raised(state: Path) -> None:
     state.write_text("a file")
     assert not journal.write(HookRun(1.0, "codex", "stop"))
     assert journal.read() == []
-
-
-def test_calls_at_the_same_time_do_not_mix(state: Path) -> None:
-    script = (
-        "import sys\nfrom holdfast_cli.hooks import journal\n"
-        "for n in range(200): journal.write(journal.HookRun(n, 'codex', 'stop', error='x' * 250))"
-    )
-    run_together(script, [(n,) for n in range(3)])
-    assert [run.error for run in journal.read()] == ["x" * 250] * 600
 
 
 def test_an_error_is_told_once_a_session_and_again_only_if_it_goes_on() -> None:

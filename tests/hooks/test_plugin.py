@@ -49,9 +49,8 @@ def test_the_skill_is_of_the_form_that_clients_read() -> None:
     assert 0 < len(head["description"]) <= 1_024
 
 
-def test_the_skill_names_tools_that_there_are() -> None:
-    with Memory(":memory:") as memory:
-        tools = {tool.name for tool in memory.tools(memory.chat("a"))}
+def test_the_skill_names_tools_that_there_are(quick: Memory) -> None:
+    tools = {tool.name for tool in quick.tools(quick.chat("a"))}
     named = set(re.findall(r"`([a-z]+)`", skill_text())) - {"holdfast"}
     assert {"recall", "remember", "expand"} <= named <= tools
 

@@ -172,17 +172,13 @@ def test_the_title_of_what_was_said_in_a_pause_is_nowhere(hooks: Hooks, stops: i
     assert b"zanzibar" not in everything(hooks)
 
 
-def test_a_damaged_list_of_pauses_pauses(hooks: Hooks) -> None:
+@pytest.mark.parametrize(("file", "text"), [("state/pauses.jsonl", "{"), ("shop/.holdfastignore", "*\n")])
+def test_of_a_damaged_list_of_pauses_or_an_ignored_project_there_is_no_memory(
+    hooks: Hooks, file: str, text: str
+) -> None:
     write_lines(hooks.transcript(), [line(hooks, "user", "u1", None, KNOWN)])
-    pause.path().parent.mkdir()
-    pause.path().write_text("{")
-    hooks.call("stop")
-    assert not hooks.db.exists()
-
-
-def test_a_project_that_is_ignored_has_no_memory(hooks: Hooks) -> None:
-    (hooks.shop / ".holdfastignore").write_text("*\n")
-    write_lines(hooks.transcript(), [line(hooks, "user", "u1", None, KNOWN)])
+    (hooks.folder / file).parent.mkdir(exist_ok=True)
+    (hooks.folder / file).write_text(text)
     hooks.call("stop")
     assert hooks.context("session-start") == ""
     assert not hooks.db.exists()

@@ -92,6 +92,8 @@ def test_a_folder_without_git_is_a_project_by_its_path(tmp_path: Path) -> None:
     folder.mkdir()
     (tmp_path / "link").symlink_to(folder)
     assert project_of(folder).name == project_of(tmp_path / "link").name == str(folder)
+    # What no path can have, as a transcript may, is left out.
+    assert project_of(f"{folder}\0\ud800").name == str(folder)
 
 
 def test_the_environment_names_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,65 +127,53 @@ def _hashable(values: tuple[object, ...]) -> tuple[str, ...]:
     return tuple(map(repr, values))
 
 
-def test_a_session_that_goes_on_in_a_new_file_brings_what_is_new_in_it(tmp_path: Path) -> None:
-    first = [claude("user", "u1", None, "one"), claude("assistant", "a1", "u1", "two")]
-    path, later = add(tmp_path / "s1.jsonl", *first), add(tmp_path / "s2.jsonl", *first)
-    with Memory(":memory:") as memory:
-        assert import_tail(memory, path) == Imported(2, ())
-        assert import_tail(memory, later) == Imported()
-        add(later, claude("user", "u2", "a1", "three", sessionId="s2"))
-        assert import_tail(memory, later) == Imported(1, ())
-        assert {chat.id: chat.messages for chat in memory.chats()} == {"s1": 2, "s2": 1}
-
-
-def test_a_result_that_was_written_before_its_call_waits_for_it(tmp_path: Path) -> None:
+def test_a_result_that_was_written_before_its_call_waits_for_it(quick: Memory, tmp_path: Path) -> None:
     call, answer = claude("assistant", "t1", "u1", use("c1")), claude("user", "r1", "t1", result("c1"))
     path = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "go"), answer)
-    with Memory(":memory:") as memory:
-        assert import_tail(memory, path) == Imported(1, ())
-        assert import_tail(memory, path) == Imported()
-        add(path, call)
-        assert import_tail(memory, path) == Imported(2, ())
-        add(path, answer | {"uuid": "r0", "message": {"role": "user", "content": result("never")}})
-        assert import_tail(memory, path) == Imported()
-        add(path, claude("assistant", "a1", "r1", "Done."))
-        assert import_tail(memory, path) == Imported(2, ())
-        said = memory.chat("s1").history()
-        assert [one.id for one in said] == ["u1", "t1", "r1", "r0", "a1"]
-        assert [one.answers for one in said if one.role == "tool"] == [("c1",), ()]
+    assert import_tail(quick, path) == Imported(1, ())
+    assert import_tail(quick, path) == Imported()
+    add(path, call)
+    assert import_tail(quick, path) == Imported(2, ())
+    add(path, answer | {"uuid": "r0", "message": {"role": "user", "content": result("never")}})
+    assert import_tail(quick, path) == Imported()
+    add(path, claude("assistant", "a1", "r1", "Done."))
+    assert import_tail(quick, path) == Imported(2, ())
+    said = quick.chat("s1").history()
+    assert [one.id for one in said] == ["u1", "t1", "r1", "r0", "a1"]
+    assert [one.answers for one in said if one.role == "tool"] == [("c1",), ()]
 
 
-def test_only_what_is_new_is_read(tmp_path: Path) -> None:
+def test_only_what_is_new_is_read(quick: Memory, tmp_path: Path) -> None:
     path, seen = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "one")), []
 
     def rewrite(item):  # type: ignore[no-untyped-def]
         seen.append(item.message.content)
         return item
 
-    with Memory(":memory:") as memory:
-        assert import_tail(memory, path) == Imported(1, ())
-        add(path, claude("assistant", "a1", "u1", "two"))
-        assert import_tail(memory, path, rewrite=rewrite) == Imported(1, ())
-        assert import_tail(memory, path, rewrite=rewrite) == Imported(0, ())
-        assert seen == ["two"]
+    assert import_tail(quick, path) == Imported(1, ())
+    add(path, claude("assistant", "a1", "u1", "two"))
+    assert import_tail(quick, path, rewrite=rewrite) == Imported(1, ())
+    assert import_tail(quick, path, rewrite=rewrite) == Imported(0, ())
+    assert seen == ["two"]
 
 
 @pytest.mark.parametrize("change", ["shorter", "other", "gone"])
-def test_a_file_that_was_replaced_is_read_from_its_beginning(tmp_path: Path, change: str) -> None:
+def test_a_file_that_was_replaced_is_read_from_its_beginning(
+    quick: Memory, tmp_path: Path, change: str
+) -> None:
     first = [claude("user", f"u{n}", f"u{n - 1}" if n else None, f"question {n}") for n in range(5)]
     path = add(tmp_path / "s1.jsonl", *first)
-    with Memory(":memory:") as memory:
-        import_tail(memory, path)
-        path.unlink()
-        if change == "gone":
-            assert import_tail(memory, path) == Imported()
-            return
-        other = [claude("user", "v0", None, "something else")]
-        add(path, *(first[:2] if change == "shorter" else first[:4] * 3), *other)
-        import_tail(memory, path)
-        texts = [message.content for message in memory.chat("s1").history()]
-        assert texts.count("something else") == 1
-        assert len(texts) == len(set(texts)) == 6
+    import_tail(quick, path)
+    path.unlink()
+    if change == "gone":
+        assert import_tail(quick, path) == Imported()
+        return
+    other = [claude("user", "v0", None, "something else")]
+    add(path, *(first[:2] if change == "shorter" else first[:4] * 3), *other)
+    import_tail(quick, path)
+    texts = [message.content for message in quick.chat("s1").history()]
+    assert texts.count("something else") == 1
+    assert len(texts) == len(set(texts)) == 6
 
 
 DAMAGE = (b"", b"{", b'{"start": 0}', b"\xff\xfe", b"[" * 10_000, b'{"start":0,"first":0,"nodes":[[1]]}')
@@ -205,7 +193,7 @@ def test_damage_to_what_is_remembered_costs_a_whole_import_only(tmp_path: Path, 
         assert import_tail(memory, path).added == 1
 
 
-def test_an_import_that_runs_out_of_time_is_completed_by_the_next(tmp_path: Path) -> None:
+def test_an_import_that_runs_out_of_time_is_completed_by_the_next(quick: Memory, tmp_path: Path) -> None:
     path = add(tmp_path / "s1.jsonl", *(claude("user", f"u{n}", None, f"question {n}") for n in range(1)))
     add(path, *(claude("assistant", f"a{n}", f"a{n - 1}" if n else "u0", f"answer {n}") for n in range(1200)))
     left = iter(range(700))
@@ -214,17 +202,15 @@ def test_an_import_that_runs_out_of_time_is_completed_by_the_next(tmp_path: Path
         if next(left, None) is None:
             raise TimeIsOver
 
-    with Memory(":memory:") as memory:
-        with pytest.raises(TimeIsOver):
-            import_tail(memory, path, check_time=check_time)
-        assert memory.chat("s1").stats().messages == 500
-        assert import_tail(memory, path).added == 701
+    with pytest.raises(TimeIsOver):
+        import_tail(quick, path, check_time=check_time)
+    assert quick.chat("s1").stats().messages == 500
+    assert import_tail(quick, path).added == 701
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_waited_for(quick: Memory, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s1.jsonl")
-    with Memory(":memory:") as memory:
-        assert import_tail(memory, tmp_path / "s1.jsonl") == Imported()
+    assert import_tail(quick, tmp_path / "s1.jsonl") == Imported()
 
 
 IMPORT = """

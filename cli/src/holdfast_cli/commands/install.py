@@ -31,7 +31,7 @@ from holdfast_cli.hooks.install import (
 _PASSWORD = re.compile(
     r'(?<=://)((?:[^:@/"\\\n]|\\.){0,500}:)(?:[^"\\\n]|\\.){1,2000}(?=@)|(?<=[?&]password=)(?:[^&"\\\n]|\\.)+'
 )
-_HIDDEN = r"\1***"
+_without_passwords = partial(_PASSWORD.sub, r"\1***")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,10 +255,6 @@ def _is_elsewhere(client: str, setup: Setup) -> bool:
     except (Conflict, OSError):
         # It is another file than the one that was written.
         return False
-
-
-def _without_passwords(text: str) -> str:
-    return _PASSWORD.sub(_HIDDEN, text)
 
 
 def _print(options: Options, parts: Sequence[Installed]) -> None:

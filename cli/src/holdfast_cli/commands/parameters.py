@@ -180,7 +180,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "text_only": Option(help="Print only the text of the record, ready for a file."),
     "why": Option(help="The reason, for the history."),
-    "diff": Option(
+    "changes.diff": Option(
         parser=read_range,
         metavar="VERSION[..VERSION]",
         help="Instead, how the records of two versions differ, as a unified diff; a date means its end.",
@@ -287,8 +287,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "client": Argument(parser=one_of(_CLIENTS), metavar="CLIENT", help=f"{', '.join(_CLIENTS)}."),
     "in_project": Option("--project", help="For this project only, not for all projects of this user."),
     "install.read_only": Option(help="The tools can only read; hooks still store what is said."),
-    "install.diff": Option(help="Show the difference in each file before anything is written."),
-    "uninstall.diff": Option(help="Show the difference in each file before anything is written."),
+    "diff": Option(help="Show the difference in each file before anything is written."),
     "only_print": Option("--print", help="Print what to add, and write nothing."),
     "event": Argument(help=f"One of {', '.join(EVENTS)}."),
     "hook.client": Option(help="The client that calls: claude-code, codex, cursor or gemini."),

@@ -20,7 +20,7 @@ MAX_ROW = 16 << 20  # bytes of a line of a transcript: longer ones would keep it
 MAX_VALUE = 2 << 30  # characters of one JSON value
 _CHUNK = 1 << 20
 _SPACE = re.compile(r"[\s,]*")
-_BAD_BYTE = re.compile(r"[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is not UTF-8
+BAD_BYTE = re.compile(r"[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is not UTF-8
 NOT_UTF8 = "not valid UTF-8"
 SAVE = "save it as UTF-8, with LF or CRLF"
 _NOT_JSON = "not valid JSON"
@@ -110,7 +110,7 @@ def text_problems(file: File) -> Iterator[Skip]:
     with file.open() as stream:
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
             is_first = number == 1
-            if _BAD_BYTE.search(line.decode(errors="surrogateescape")) or (is_first and IS_UTF16(line)):
+            if BAD_BYTE.search(line.decode(errors="surrogateescape")) or (is_first and IS_UTF16(line)):
                 yield Skip(number, NOT_UTF8, problem=True)
             elif is_first and b"\r" in line and not line.endswith(b"\n"):
                 yield Skip(number, "ended by CR alone", problem=True)
@@ -225,7 +225,7 @@ class _Window:
                 if self._may_go_on(error) and self.extend():
                     continue
                 return Skip(0, f"{_NOT_JSON}; the rest of the file was not read")
-            self.bad = _BAD_BYTE.search(self.buffer, self.at, end) is not None
+            self.bad = BAD_BYTE.search(self.buffer, self.at, end) is not None
             self.at = end
             return (value,)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from holdfast.errors import InvalidInput, shown
 from holdfast.port import formats, texts
 from holdfast.port.handles import NewRecord
-from holdfast_cli.formats.files import MAX_LINE, File, lines
+from holdfast_cli.formats.files import BAD_BYTE, MAX_LINE, File, lines
 from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, item_of
 from holdfast_cli.formats.json_values import dict_of, hash_of, repeat_id
 
@@ -25,7 +25,6 @@ _ENDINGS = {".csv": "CSV", ".tsv": "CSV", ".jsonl": "JSONL", ".ndjson": "JSONL"}
 _LARGEST = 16 << 20  # characters of one field, and of one line
 _ROLES = {"human": "user", "ai": "assistant", "bot": "assistant", "model": "assistant"}
 _SECONDS = re.compile(r"\d{9,16}(?:\.\d{1,9})?")
-_BAD_BYTE = re.compile(r"[\udc80-\udcff]")
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _REST = "the rest of the file was not read"
 
@@ -157,7 +156,7 @@ def _rows(file: File, table: Table) -> Iterator[tuple[int, dict[str, object]] | 
         line, cells = item
         if not header:
             header = cells
-        elif any(_BAD_BYTE.search(cell) for cell in cells):
+        elif any(BAD_BYTE.search(cell) for cell in cells):
             yield Skip(line, "not valid in this encoding", problem=True)
         elif len(cells) != len(header):
             what = f"a row of {len(cells):,} columns, where the first one has {len(header):,}"

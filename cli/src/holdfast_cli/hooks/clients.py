@@ -254,16 +254,11 @@ def _root(payload: Mapping[str, object]) -> str:
 
 def _cut(text: str) -> str:
     """Return a text with at most `LIMIT` UTF-16 units, as clients count, cut at the end of a line."""
-    size = len(text) + sum(character > "\uffff" for character in text)
-    if size <= LIMIT:
+    units = text.encode("utf-16-le", "surrogatepass")
+    if len(units) <= 2 * LIMIT:
         return text
     end = "\n[… cut: the client takes no more]"
-    units, length = 0, 0
-    for character in text:
-        units += 1 + (character > "\uffff")
-        if units > LIMIT - len(end):
-            break
-        length += 1
+    length = len(units[: 2 * (LIMIT - len(end))].decode("utf-16-le", "ignore"))
     length = max(text.rfind("\n", 0, length + 1), 0) or length
     return text[:length] + end
 

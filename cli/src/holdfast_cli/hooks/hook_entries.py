@@ -45,7 +45,7 @@ class HookEntries:
     def snippet(self, content: Mapping[str, object]) -> str:
         """Return a configuration with our hooks alone."""
         hooks = {native: [self._in_group(entry)] for native, entry in content.items()}
-        return pretty({**dict(self.client.version), "hooks": hooks})
+        return f"{pretty({**dict(self.client.version), 'hooks': hooks})}\n"
 
     def find(self, text: str) -> dict[str, object]:
         """Return our entries in a configuration.

@@ -151,7 +151,7 @@ class JsonText:
         if not parent.parts:
             outer = self._margin(parent.start)
             margin = outer + self._indent()
-            written = f"\n{margin}{label}{_pretty(new, self._indent(), margin)}\n{outer}"
+            written = f"\n{margin}{label}{pretty(new, self._indent(), margin)}\n{outer}"
             inside = self.body[parent.start + 1 : parent.end - 1]
             # Comments stay before it.
             return self._edit(
@@ -180,7 +180,7 @@ class JsonText:
         return self._edit(*((start, end, "") for start, end in reversed(spans)))
 
     def _layout(self, new: object, at: int) -> str:
-        return _pretty(new, self._indent(), self._margin(at))
+        return pretty(new, self._indent(), self._margin(at))
 
     def _indent(self) -> str:
         """Return the indent of the text, two spaces if it has none."""
@@ -246,10 +246,6 @@ class JsonText:
         return Value(start, at + 1, plain, tuple(parts))
 
 
-def _pretty(value: object, indent: str, margin: str = "") -> str:
+def pretty(value: object, indent: str = "  ", margin: str = "") -> str:
+    """Return a value as text, its lines after the first behind a margin."""
     return json.dumps(value, indent=indent).replace("\n", f"\n{margin}")
-
-
-def pretty(value: object) -> str:
-    """Return a value as a text of its own."""
-    return f"{_pretty(value, '  ')}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 
 from holdfast.errors import Unavailable
@@ -23,11 +24,11 @@ class Privacy:
     """The rules of the user of this machine, as `import_paths` takes them: `rules=Privacy.read()`."""
 
     def __init__(self, pauses: pause.Pauses, home: Path, own: Path, now: datetime, started_in: str) -> None:
-        self._pauses, self._home, self._own, self._now = pauses, home, own, now
+        self._pauses, self._home, self._now = pauses, home, now
         self._started_in = started_in
-        self._projects: dict[str, Project] = {}
-        self._ignored: dict[Path, IgnoreRules] = {}
-        self._is_ignored: dict[Path, bool] = {}
+        self._project_of = cache(project_of)
+        self._rules = cache(partial(IgnoreRules, home=home, own=own))
+        self._covers_root = cache(lambda root: self._rules(root).covers_root())
 
     @classmethod
     def read(cls, started_in: str = "") -> Privacy:
@@ -66,22 +67,10 @@ class Privacy:
 
     def is_ignored(self, project: Project) -> bool:
         """Return whether nothing of a project is to be stored."""
-        root = project.root
-        if root not in self._is_ignored:
-            self._is_ignored[root] = self._rules(root).covers_root()
-        return self._is_ignored[root]
+        return self._covers_root(project.root)
 
     def _project(self, cwd: str) -> Project | None:
-        if not cwd or "\x00" in cwd:
-            return None
-        if cwd not in self._projects:
-            self._projects[cwd] = project_of(cwd)
-        return self._projects[cwd]
-
-    def _rules(self, root: Path) -> IgnoreRules:
-        if root not in self._ignored:
-            self._ignored[root] = IgnoreRules(root, self._home, self._own)
-        return self._ignored[root]
+        return self._project_of(cwd) if cwd and "\x00" not in cwd else None
 
 
 def why_withheld(project: Project) -> str:

@@ -24,6 +24,8 @@ _DEPTH = 128  # folders above that are looked at
 _LONGEST = 120  # bytes of a name
 # What may not stand in a name, or would read as something else on a line.
 _ODD = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# What no path can have: NUL, and halves of characters that do not stand for a byte.
+_IMPOSSIBLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://")
 _SCP = re.compile(r"(\[[^\]/]{1,100}\]|[^/:@\s\[\]]{2,200}):(?!//)(.*)", re.DOTALL)
 _PLACE = re.compile(r"([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.%]{1,100}\])(?::[0-9]*)?")
@@ -165,7 +167,7 @@ def _is(path: Path, sort: Callable[[int], bool]) -> bool:
 
 def _real(path: str | os.PathLike[str]) -> Path:
     """Return a path without links; it need not exist, nor be a possible one."""
-    return Path(os.path.realpath(os.fspath(path).replace("\0", "")))
+    return Path(os.path.realpath(_IMPOSSIBLE.sub("", os.fspath(path))))
 
 
 def _safe(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from holdfast.errors import Conflict
-from holdfast_cli.hooks.json_text import JsonText, pretty
+from holdfast_cli.hooks.json_text import JsonText
 
 NAME = "holdfast"
 _BEGIN, _END = f"# >>> {NAME}", f"# <<< {NAME}"
@@ -33,10 +33,7 @@ class ServerEntry:
 
     def snippet(self, content: Mapping[str, object]) -> str:
         """Return a configuration with our entry alone."""
-        document: Mapping[str, object] = content
-        for name in reversed(self.section):
-            document = {name: document}
-        return pretty(document)
+        return f"{JsonText('{}').put(self.section, content).text}\n"
 
     def find(self, text: str) -> dict[str, object]:
         """Return our entry in a configuration, by its name.

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from holdfast_cli.hooks import journal
+from holdfast_cli.hooks.git_config import read_regular
 
 _MOST = 4 << 20  # bytes that are read of a session
 _KEPT = 60 * 86_400  # seconds after which what is remembered of a session is removed
@@ -86,18 +87,10 @@ def prune(now: float | None = None) -> None:
 
 def _state(path: Path) -> SessionState:
     state = SessionState(path)
-    for values in journal.objects(_read_bytes(path)):
+    for values in journal.objects(read_regular(path, _MOST)):
         state.take(values)
     return state
 
 
 def _hash(*names: str) -> str:
     return blake2b(json.dumps(names).encode(), digest_size=12).hexdigest()
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_MOST)
-    except OSError:
-        return b""

@@ -24,7 +24,6 @@ Rewrite = Callable[[ImportedMessage], Item]
 """A change of each message before it is stored; a `Skip` leaves it out."""
 
 _PROOF = 4096  # bytes before the end of what was imported, by which it is recognised
-_CHUNK = 1 << 20
 
 
 class TimeIsOver(Exception):
@@ -105,7 +104,8 @@ def import_tail(
 def _part(memory: Memory, transcript: Path, state_path: Path, *, appended: bool) -> _Part | None:
     """Return the part of a transcript to import, None if there is none."""
     before = _load_known(state_path)
-    is_same = _is_same(transcript, before)
+    # A pipe has no bytes to prove it, and would be waited for.
+    is_same = before.end > 0 and _proof(transcript, before.end) == before.proof != ""
     # The database may have been removed since.
     known = before if is_same and (memory.chats(archived=None, limit=1) or memory.version()) else _Known()
     end = end_of_lines(transcript, known.end)
@@ -178,11 +178,6 @@ def _proof(path: Path, end: int) -> str:
     except OSError:
         return ""
     return blake2b(data, digest_size=16).hexdigest() if len(data) == end - first else ""
-
-
-def _is_same(path: Path, known: _Known) -> bool:
-    # A pipe, which is none, would be waited for.
-    return known.end > 0 and _proof(path, known.end) == known.proof != ""
 
 
 # What is remembered

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +32,7 @@ _EARLY, _LATE = 5.0, 60.0  # seconds of a row before and after the line of the j
 _UNLIKE = 0.02  # share of its tokens by which a row may differ from what was answered
 _STAMP = re.compile(rb'"timestamp": ?"([0-9TZ:.+-]{1,40})"')
 _CUT = "<persisted-output>"
+_at = attrgetter("at")
 _CONTEXT, _LATER = b"hook_additional_context", (b"api-request-blob", b'"assistant"')
 
 
@@ -96,10 +98,6 @@ def _of_session(runs: Sequence[HookRun], transcript: Path | None) -> Iterator[De
         nearest = min(fitting, key=lambda row: abs(row.at - run.at))
         rows.remove(nearest)
         yield replace(delivery, evidence=nearest.evidence)
-
-
-def _at(row: _Row) -> float:
-    return row.at
 
 
 def _transcript(client: str, session: str, home: Path) -> Path | None:
