@@ -22,8 +22,8 @@ BUDGETS = {
     "tools": 2_590,
     "front": 1_821,
     "port integrations providers testing": 7_902,
-    "commands": 4_158,
-    "hooks": 3_068,
-    "formats demo": 4_744,
+    "commands": 4_155,
+    "hooks": 3_041,
+    "formats demo": 4_743,
     "benchmarks scripts": 6_302,
 }
