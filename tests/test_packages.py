@@ -18,8 +18,8 @@ APPLICATION = tomllib.loads((CHECKOUT / "cli" / "pyproject.toml").read_text("utf
 
 
 def test_a_wheel_has_its_package_a_version_and_what_it_needs() -> None:
-    packages = [of["tool"]["hatch"]["build"]["targets"]["wheel"] for of in (LIBRARY, APPLICATION)]
-    assert packages == [{"packages": ["src/holdfast"]}, {"packages": ["src/holdfast_cli"]}]
+    wheels = [of["tool"]["hatch"]["build"]["targets"]["wheel"] for of in (LIBRARY, APPLICATION)]
+    assert [wheel["packages"] for wheel in wheels] == [["src/holdfast"], ["src/holdfast_cli"]]
     assert [(package / "py.typed").exists() for package in (ROOT, CLI)] == [True, True]
     version, project = holdfast.__version__, LIBRARY["project"]
     assert APPLICATION["project"]["version"] == version

@@ -15,20 +15,10 @@
 
 enum { WORDS, OUTPUT, BLOCK, PREVIOUS, NEXT, SHARE, OWNER, PASSAGE_WORDS, BLOCK_WORDS, COLUMNS };
 enum { K1, B, PASSAGE, CONTEXT, BEFORE, AFTER, TWO_BEFORE, TWO_AFTER, SESSION_K1, SESSION_B, OF_OUTPUT, WEIGHTS };
-/* Between the parts of one block of memory the sanitizer watches a gap. */
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-enum { GAP = 64 };
-#else
-#define ASAN_POISON_MEMORY_REGION(begin, size) ((void)0)
-#define ASAN_UNPOISON_MEMORY_REGION(begin, size) ((void)0)
-enum { GAP = 0 };
-#endif
+enum { SAID, IN_PASSAGES, PUT_OUT, LISTS };
 
 /* For the rounding of sums. */
 static const double MORE = 1 + 1e-9;
-
-enum { SAID, IN_PASSAGES, PUT_OUT, LISTS };
 
 /* A posting of a document: its frequency, scaled to the length, and the next one of the same document. */
 typedef struct {
@@ -317,6 +307,16 @@ count_all(Sums *self, const Postings *postings)
     find_ceiling(self);
     find_bounds(self);
 }
+
+/* Between the parts of one block of memory the sanitizer watches a gap. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+enum { GAP = 64 };
+#else
+#define ASAN_POISON_MEMORY_REGION(begin, size) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(begin, size) ((void)0)
+enum { GAP = 0 };
+#endif
 
 /* The memory of the last sums that ended, for the next: fresh pages cost more than the work on them. */
 static void *spare;

@@ -45,7 +45,7 @@ _LIST = f"""
     AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
     ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset"""
 # The only statement that crosses spaces: a worker has to find spaces to work for. It reads their names only.
-_FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space {} :after"
+_FIRST_SPACE = "SELECT min(space) AS space FROM {} WHERE space > :after"
 # A space is not empty where one of these tables has rows of it.
 _INHABITED = ("sessions", "jobs", "records", "pads", "grants", "items")
 _NAME = 60  # characters of the name of a file or a tool in a title
@@ -157,8 +157,8 @@ def agent_values(agent: str) -> dict[str, str]:
     return {"agent": agent, "line": f"\n{agent}\n"}
 
 
-def _next_space(db: Reader, after: str, tables: Iterable[str], relation: str = ">") -> str | None:
-    nearest = " UNION ALL ".join(_FIRST_SPACE.format(table, relation) for table in tables)
+def _next_space(db: Reader, after: str, tables: Iterable[str], *, itself: bool = False) -> str | None:
+    nearest = " UNION ALL ".join(map(_FIRST_SPACE.format, tables)).replace(">", ">=" if itself else ">")
     return first_value(db, str, f"SELECT min(space) FROM ({nearest}) AS nearest", after=after)
 
 
@@ -170,7 +170,7 @@ def spaces_below(
     They are below one, whose name with a slash is `prefix`, or all for "". With `itself` the shared space of
     a tenant, which has that name, is one of them; `after` leaves out those up to a space.
     """
-    space = _next_space(db, after or prefix, tables, ">=" if itself and not after else ">")
+    space = _next_space(db, after or prefix, tables, itself=itself and not after)
     while space is not None and space.startswith(prefix):
         yield space
         space = _next_space(db, space, tables)
