@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -198,3 +198,29 @@ def condensed(*texts: str, target: int = 500) -> str:
         how = Compaction(1.0, 1.0, turns=0, keep=0, condensed_target=target, pressed=len(texts))
         chat.compact(full=True, policy=Lossless(8 * target, how))
         return chat.tree()[-1].text
+
+
+def summarised_again(
+    messages: Sequence[Message], *texts: str, target: int, count: Callable[[str], int]
+) -> tuple[str, str]:
+    """Return the summary without a model of messages, as `summary` does, and of it with those of more texts.
+
+    Whatever the summaries say, no model says it again: of an answer what is harmful, or says nothing, goes.
+    """
+    counter = Counter(count)
+    with Memory(":memory:", count_tokens=counter) as memory:
+        chat = memory.chat("c")
+        how = Compaction(0.001, 0.001, turns=0, keep=0, leaf_source=10**9, leaf_target=target, pressed=99)
+        for said in (messages, *([Message("user", text)] for text in texts)):
+            counter.most = 100_000
+            chat.append(said)
+            counter.most = 10_000
+            chat.compact(full=True, policy=Lossless(10**7, how))
+        leaves = chat.tree()
+        assert [one.depth for one in leaves] == [0] * (1 + len(texts))
+        counter.most = 0
+        how = Compaction(1.0, 1.0, turns=0, keep=0, condensed_target=target, pressed=len(leaves))
+        chat.compact(full=True, policy=Lossless(8 * target, how))
+        top = chat.tree()[-1]
+        assert (top.depth, top.messages) == (1, len(messages) + len(texts))
+        return leaves[0].text, top.text

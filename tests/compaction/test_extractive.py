@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from compaction_chats import condensed, in_quarters, summary
-from hypothesis import given, settings
+from compaction_chats import condensed, in_quarters, summarised_again, summary
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import holdfast
@@ -58,6 +58,12 @@ SPOKEN = st.builds(
     st.sampled_from(("user", "assistant")),
 )
 
+# Beside lines of zeros the guard takes it for an order.
+SIGNS = (
+    f"6710021001000200Y00000110012000000100010{'0' * 21}{'(' * 64}{'&' * 40}{'#' * 41}{'v' * 39}"
+    '"!"00"0"LPQS"0"0"00"00000000(((((((fgi000000((0000&&00y'
+)
+
 
 def words(text: str) -> int:
     return len(text.split())
@@ -74,15 +80,17 @@ def steps(text: str) -> int:
     st.integers(16, 120),
     st.sampled_from((in_quarters, words, steps)),
 )
+@example([said("(" * 300)], 16, in_quarters)  # a summary without a word
+@example(
+    [said("0"), Message("assistant", SIGNS, at=MAY), said(":".join(["0" * 64] * 4) + ":0000")], 24, words
+)
 def test_the_target_is_never_exceeded(
     messages: list[Message], target: int, count: Callable[[str], int]
 ) -> None:
-    text = summary(*messages, target=target, count=count)
-    assert text.strip()
-    assert count(text) <= target or text == NOTHING
-    again = condensed(text, "Then all of it began anew.", target=target)
-    assert again.strip()
-    assert in_quarters(again) <= target or again == NOTHING
+    text, again = summarised_again(messages, "Then all of it began anew.", target=target, count=count)
+    for written in (text, again):
+        assert written.strip()
+        assert count(written) <= target or written == NOTHING
 
 
 SEEDED = """

@@ -10,7 +10,7 @@ import pytest
 from compaction_chats import WAYS, AsyncScribe, Scribe, compact, fresh, policy, ranges, seqs, tell, words
 from tree_checks import check_window
 
-from holdfast import Chat, InvalidInput, Message, Window
+from holdfast import Chat, InvalidInput, Message, ToolCall, Window
 from holdfast.prompt.window import (
     Compaction,
     FreshTail,
@@ -57,6 +57,21 @@ def test_after_summaries_nothing_is_left_out_for_a_turn_that_began_long_ago(chat
     assert window.summaries
     assert window.messages[0].role == "assistant"
     assert not window.omitted
+
+
+@each("messages", range(2, 20))
+def test_summaries_leave_the_room_that_a_step_of_many_messages_takes(messages: int) -> None:
+    chat = fresh()
+    tell(chat, 20)
+    chat.compact(full=True, llm=Scribe(), policy=policy(400, turns=0, keep=0))
+    summaries = chat.window(10_000).summaries
+    said = [Message("assistant", words(number, 100)) for number in range(messages)]
+    chat.append([Message("assistant", calls=(ToolCall("c1", "read", {}),)), *said])
+    chat.append(Message("tool", "ok", call_id="c1"))
+    for budget in (200, 400, 800):
+        window = chat.window(budget)
+        assert len(window.messages) >= messages + 2
+        check_window(window, Lossless(budget), chat.history(), summaries)
 
 
 @pytest.mark.slow

@@ -181,14 +181,15 @@ def _choose(
     if isinstance(policy, Lossless) and rest.tokens + _cost(frontier) > budget:
         cap = int(budget * policy.compaction.tail)
         guaranteed = choose(rest, Reach(0, reach.keep, reach.turns, cap))
-        # A step that is larger than all of the budget is made to fit; words of a user are not.
-        is_cut = oversize and guaranteed.tokens > budget and guaranteed.messages[-1].role != "user"
-        spent = oversize.said if oversize and is_cut else guaranteed.tokens
+        spent = guaranteed.tokens
+        if oversize and spent > budget and guaranteed.messages[-1].role != "user":
+            # A step that is larger than all of the budget is made to fit, as far as its many messages can be
+            # shortened; words of a user are not.
+            spent = max(oversize.said, choose(rest, replace(reach, budget=oversize.said, cap=0)).tokens)
         shown = _newest_within(frontier, budget - spent)
     room = max(0, budget - _cost(shown))
     window = choose(rest, replace(reach, budget=room, cap=min(cap, room)))
-    tokens = window.tokens + _cost(shown)
-    return replace(window, summaries=tuple(shown), tokens=tokens, budget=budget)
+    return replace(window, summaries=tuple(shown), tokens=window.tokens + _cost(shown), budget=budget)
 
 
 def _cost(summaries: Iterable[Summary]) -> int:
