@@ -250,9 +250,7 @@ def waiting(start: LogStart, end: LogStart) -> set[int]:
     calls = {call for node in end.nodes for call in node.calls}
     places = [place for place, node in enumerate(end.nodes, 1) if node.spoken and not node.answers]
     since = max([len(start.nodes), *places])
-    # A file that begins with a result is the rest of another one.
-    last = end.nodes[since:] if since else ()
-    return {node.line for node in last if not calls.issuperset(node.answers)}
+    return {node.line for node in end.nodes[since:] if not calls.issuperset(node.answers)}
 
 
 def revives(start: LogStart, end: LogStart) -> bool:
@@ -270,7 +268,9 @@ def _places(log: LogStart, stem: str) -> dict[int, ImportedChat | Skip]:
         for node in log.nodes
         if node.spoken
     }
-    return places | {line: Skip(line, _WAITS) for line in waiting(LogStart(), log)}
+    # A file that has nothing but results is the rest of another one; whoever follows it waits nevertheless.
+    is_rest = all(node.answers for node in log.nodes if node.spoken)
+    return places | {line: Skip(line, _WAITS) for line in waiting(LogStart(), log) if not is_rest}
 
 
 def _why_not_spoken(entry: Mapping[str, object]) -> str:

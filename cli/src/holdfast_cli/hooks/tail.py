@@ -75,8 +75,9 @@ def import_tail(
 ) -> Imported:
     """Import what was added to a transcript since the last import, its whole lines.
 
-    The same as an import of the whole file at this moment, by `rules`, each message once; what was erased
-    since does not come back. One that was replaced or cut is read from its beginning. What is remembered
+    The same as an import of the whole file at this moment, by `rules`, each message once, except that
+    results which begin a session wait for their calls until something is said; what was erased since does
+    not come back. One that was replaced or cut is read from its beginning. What is remembered
     holds for the database at `location`. `rewrite` is called with each message before it is stored, and
     `check_time` before that. A transcript that is `appended` to is one of Claude Code; others are in any
     format, and read whole.
