@@ -143,9 +143,6 @@ def test_a_result_that_was_written_before_its_call_waits_for_it(quick: Memory, t
     assert [one.answers for one in said if one.role == "tool"] == [("c1",), ()]
 
 
-<<<<<<< HEAD
-def test_only_what_is_new_is_read(quick: Memory, tmp_path: Path) -> None:
-=======
 @pytest.mark.parametrize("before", [[], [{"type": "progress", "uuid": "p1", "sessionId": "s1"}]])
 def test_a_result_that_begins_a_session_waits_for_its_call(tmp_path: Path, before: list[Line]) -> None:
     path = add(tmp_path / "s1.jsonl", *before, claude("user", "r1", "t1", result("c1")))
@@ -162,8 +159,7 @@ def test_a_result_that_begins_a_session_waits_for_its_call(tmp_path: Path, befor
         assert import_tail(memory, path).added == 2
 
 
-def test_only_what_is_new_is_read(tmp_path: Path) -> None:
->>>>>>> fix-f2
+def test_only_what_is_new_is_read(quick: Memory, tmp_path: Path) -> None:
     path, seen = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "one")), []
 
     def rewrite(item):  # type: ignore[no-untyped-def]
