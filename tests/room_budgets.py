@@ -16,7 +16,7 @@ BUDGETS = {
     "search": 3_455,
     "dedup": 1_353,
     "records": 1_746,
-    "prompt": 1_691,
+    "prompt": 1_692,
     "compaction": 1_864,
     "learning": 3_825,
     "tools": 2_590,

@@ -88,40 +88,6 @@ def test_whatever_the_sizes_the_request_is_there_and_all_of_it_fits(
             chat.append(role="assistant", content=words(argument))
 
 
-def test_a_request_that_leaves_no_room_for_its_answer_is_cut(quick: Memory) -> None:
-    """The request is more than half of the budget, and shorter than a paste."""
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 3, (150, [[20, 150]], 1))
-    prompt = chat.prompt(300, "word7 word9")
-    assert_sound(chat, prompt, 300)
-    assert [one.seq for one in prompt.window.messages] == [7, 11]
-    assert [one.seq for one in prompt.window.shortened] == [7]
-    assert prompt.hits
-
-
-def test_what_was_said_within_a_step_is_shown_without_it(quick: Memory) -> None:
-    """The step fits, but not beside the request before it, and it does not begin with the user."""
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 3, (150, [[1]], 0))
-    step(chat, [20, 150], argument=9_000, said="And that?")
-    chat.append(role="assistant", content=words(9_000))
-    for query in (None, "word7 word9"):
-        prompt = chat.prompt(300, query)
-        assert_sound(chat, prompt, 300)
-        assert [one.seq for one in prompt.window.messages] == [12, 14]
-
-
-def test_a_window_that_begins_behind_a_step_has_what_was_said_within_it(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 3, (900, [], 0))
-    for _ in range(2):
-        step(chat, [20, 900], argument=20, said="And that?")
-        chat.append(role="assistant", content=words(20))
-    for budget in range(250, 500, 25):
-        for query in (None, "word7 word9"):
-            assert_sound(chat, chat.prompt(budget, query), budget)
-
-
 @pytest.mark.parametrize("results", [[10_000], [1_700, 1_700, 1_700], [400] * 12])
 @pytest.mark.parametrize("said", ["", "And the other nodes?"])
 @pytest.mark.parametrize("query", [None, "word7"])

@@ -215,8 +215,9 @@ class _Division:
         if lost is None or lost.content in system or lost.content in shown:
             return "", self, *parts
         most = min(self.room // 2, self.room - self._select(0).tokens) - self._count("\n\n")
-        reference = write_reference(self._chat[1], lost.seq)
-        line = f"[… the rest of these instructions is in message {reference} …]"
+        line = (
+            f"[… the rest of these instructions is in message {write_reference(self._chat[1], lost.seq)} …]"
+        )
         fits = self._count(lost.content) <= most
         words = lost.content if fits else shorten_middle(lost.content, most, self._count, line)
         left = max(0, self.room - self._count(f"{words}\n\n"))

@@ -77,9 +77,9 @@ class Oversize:
         """Return the same rule for a window that keeps these messages and turns."""
         return replace(self, keep=keep, turns=turns, cap=cap)
 
-    def shortest(self, request: Message, *, fit: bool = False) -> Message:
-        """Return a request as it is shown where it does not fit with its turn, to `fit` even if short."""
-        return min(request, self.shorten(request, self.limit, fit=fit), key=lambda message: message.tokens)
+    def shortest(self, request: Message) -> Message:
+        """Return a request as it is shown where it does not fit with its turn."""
+        return min(request, self.shorten(request, self.limit), key=lambda message: message.tokens)
 
     def is_any_large(self, groups: Iterable[list[Message]], room: int) -> bool:
         """Return whether a message or a step may have to be shortened in a window of `room` tokens."""
@@ -227,7 +227,9 @@ class Placeholders:
 def _ends(text: str, most: int) -> str:
     """Return the two ends of a text, more than is shown of them, without credentials."""
     size = 8 * most + _AROUND
-    return mask(text) if len(text) <= 2 * size else f"{mask(text[:size])}{mask(text[-size:])}"
+    if len(text) <= 2 * size:
+        return mask(text)
+    return f"{mask(text[:size])}{mask(text[-size:])}"
 
 
 def _beginning(text: str) -> str:

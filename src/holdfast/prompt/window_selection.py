@@ -279,8 +279,9 @@ def _merge(left_out: Iterable[tuple[Message, str]]) -> list[Omission]:
     for message, why in left_out:
         last = merged[-1] if merged else None
         if last and last.why == why and last.last + 1 == message.seq:
-            tokens = last.tokens + message.tokens
-            merged[-1] = Omission(last.messages + 1, last.first, message.seq, tokens, why)
+            merged[-1] = Omission(
+                last.messages + 1, last.first, message.seq, last.tokens + message.tokens, why
+            )
         else:
             merged.append(Omission(1, message.seq, message.seq, message.tokens, why))
     return merged
