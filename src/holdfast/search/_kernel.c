@@ -243,7 +243,7 @@ count_blocks(Sums *self, const Postings *postings)
     }
     double average = total / (double)self->blocks + 1;
     for (int64_t n = 0; n < self->blocks; n++) {
-        self->lengths[n] = 1 - b + b * ((double)(words[n] + 1) / (average > 1 ? average : 1));
+        self->lengths[n] = 1 - b + b * (((double)words[n] + 1) / (average > 1 ? average : 1));
     }
     for (int32_t term = 0; term < self->terms; term++) {
         add_blocks(self, &postings[term * LISTS + SAID], term);
