@@ -37,6 +37,8 @@ def compile_kernel(source: Path, target: Path, *flags: str) -> bool:
     undefined = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
     include = f"-I{sysconfig.get_path('include')}"
     command = [*compiler, *FLAGS, *flags, *undefined, include, str(source), "-o", str(target), "-lm"]
+    # Nothing of an older source stays behind.
+    target.unlink(missing_ok=True)
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the compiler
     except OSError as error:

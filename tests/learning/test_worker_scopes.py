@@ -223,6 +223,17 @@ def test_a_limit_is_for_everyone_together(memory: Memory) -> None:
     assert [len(memory.learning.work(everyone=True, limit=4).done) for _ in range(3)] == [4, 2, 0]
 
 
+def test_a_round_of_one_tenant_does_not_depend_on_that_of_another() -> None:
+    with Memory(":memory:") as app:
+        tenants = {name: app.scoped(tenant=name) for name in "abc"}
+        for tenant in tenants.values():
+            chat = tenant.scoped(user="ada").chat("c")
+            chat.append(role="user", content="I like tea.")
+            chat.end()
+        for name in ("a", "c", "b"):
+            assert tenants[name].learning.work(everyone=True).done
+
+
 def test_everyone_has_those_who_only_gave_a_text(memory: Memory) -> None:
     """The extraction of a text that failed is tried again, also for a user without a session."""
     bob = memory.scoped(user="bob")

@@ -152,7 +152,10 @@ print(refused, answered)
 def test_without_a_compiler_numpy_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    kernel = tmp_path / "_kernel.abi3.so"
     for compiler in ("false", str(tmp_path / "nothing")):
+        kernel.write_text("built from an older source")
         monkeypatch.setenv("CC", compiler)
-        assert not compile_kernel(ROOT / SOURCE, tmp_path / "_kernel.abi3.so")
+        assert not compile_kernel(ROOT / SOURCE, kernel)
+        assert not kernel.exists()
         assert "recalls go by numpy" in capfd.readouterr().err

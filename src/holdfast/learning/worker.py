@@ -125,6 +125,8 @@ class Worker:
         # Begin after the user served last, so that a limit does not always serve the same users.
         own, last, database = self.context.scope, self.workers.last_served, self.context.database
         shared = own.shared.space
+        # That may be one of another tenant.
+        last = last if last.startswith(shared) else ""
         after = sessions.spaces_below(database, shared, after=last) if last else ()
         until = sessions.spaces_below(database, shared, itself=True)
         for space in chain(after, takewhile(lambda space: not last or space <= last, until)):

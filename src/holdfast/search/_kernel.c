@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Raised whenever what is passed or computed changes: an installation may have been built from older source. */
+enum { VERSION = 1 };
+
 enum { WORDS, OUTPUT, BLOCK, PREVIOUS, NEXT, SHARE, OWNER, PASSAGE_WORDS, BLOCK_WORDS, COLUMNS };
 enum { K1, B, PASSAGE, CONTEXT, BEFORE, AFTER, TWO_BEFORE, TWO_AFTER, SESSION_K1, SESSION_B, OF_OUTPUT, WEIGHTS };
 enum { SAID, IN_PASSAGES, PUT_OUT, LISTS };
@@ -851,7 +854,7 @@ fill(PyObject *module)
     }
     int done = PyModule_AddObjectRef(module, "Sums", type);
     Py_DECREF(type);
-    return done;
+    return done < 0 ? done : PyModule_AddIntConstant(module, "VERSION", VERSION);
 }
 
 static PyModuleDef_Slot parts[] = {{Py_mod_exec, fill}, {0, NULL}};

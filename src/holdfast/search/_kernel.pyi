@@ -5,6 +5,8 @@ from holdfast.search.columns import Floats, Mask, Numbers
 
 _Postings: TypeAlias = tuple[Numbers, Floats] | None
 
+VERSION: int
+
 class Sums:
     def __new__(
         cls,

@@ -157,9 +157,8 @@ class SpaceSums:
         slots[0] = 0
         having = np.flatnonzero(slots.take(postings))
         frequencies = np.zeros((len(self._rarities), around.size + 1))
-        frequencies[ends.searchsorted(having, "right"), slots.take(postings.take(having))] = scaled.take(
-            having
-        )
+        at = ends.searchsorted(having, "right"), slots.take(postings.take(having))
+        frequencies[at] = scaled.take(having)
         there = slots.take(around)
         slots[around.ravel()] = 0
         context = np.zeros(len(docs))
@@ -211,7 +210,6 @@ class SpaceSums:
         lowest = least - float(self._blocks.max(initial=0.0))
         near = self._beside >= lowest if lowest > 0 else self._beside > 0
         near[np.concatenate(self._columns.around(self._columns.jumps()))] = True
-        near[0] = False
         docs = np.flatnonzero(near)
         bound = self._around(docs)
         kept = bound > 0

@@ -10,12 +10,14 @@ from holdfast.search import weights
 from holdfast.search.columns import Floats, Mask, MessageColumns, Numbers, TermPostings
 from holdfast.search.postings import QueryTerm
 
+# That of `_kernel.c`: one that was built from an older source is not used.
+VERSION = 1
 try:
     from holdfast.search import _kernel
 except ImportError:
     BUILT = False
 else:
-    BUILT = True
+    BUILT = _kernel.VERSION == VERSION
 
 # What the kernel reads, in its order.
 _NUMBERS = "last places blocks total_words total_output outputs".split()
