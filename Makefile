@@ -50,10 +50,10 @@ format: $(VENV)/.installed-dev  ## mend what lint can, and the layout
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how-tos; DATA=folder adds recall
-	$(BIN)/python -m benchmarks side-by-side --full
-	$(BIN)/python -m benchmarks speed --full
-	$(BIN)/python -m benchmarks records
-	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),)
+	@code=0; set -x; $(BIN)/python -m benchmarks side-by-side --full || code=$$?; \
+	$(BIN)/python -m benchmarks speed --full && \
+	$(BIN)/python -m benchmarks records && \
+	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),true) && exit $$code
 
 reference: $(VENV)/.installed-dev  ## write a page for each public module into docs/reference, from the docstrings
 	$(BIN)/python scripts/reference.py

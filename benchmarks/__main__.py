@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.landed import FILE
+from benchmarks.landed import save as keep
 from benchmarks.report import Report
 from holdfast_cli.commands.command import command
 from holdfast_cli.commands.options import Output
@@ -44,8 +46,7 @@ def recall(
 ) -> None:
     """Measure how well recall finds, beside other searches.
 
-    Reads LoCoMo, RealMem, LongMemEval, REALTALK, BEAM, MemSim, sessions of agents with questions.jsonl, and
-    sets of your own.
+    Reads LoCoMo, RealMem, sessions of agents with questions.jsonl, and sets of your own.
 
     Example: `python -m benchmarks recall locomo.json realmem/ --out recall.json`
     """
@@ -54,7 +55,7 @@ def recall(
 
     report = run(data, strip_markup=strip_markup, embed=embed, progress=_progress)
     if out:
-        out.write_text(json.dumps(report.to_json(), indent=1), encoding="utf-8")
+        out.write_text(json.dumps(report.numbers, indent=1), encoding="utf-8")
     _show(report, options)
 
 
@@ -80,8 +81,18 @@ def side_by_side(
     size: Sizes = None,
     only: Only = None,
     folder: Folder = None,
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="Of a server of PostgreSQL; else one is started.")
+    ] = "",
+    save: Annotated[bool, typer.Option("--save", help="Keep the ratios in that file.")] = False,
+    landed: Annotated[
+        Path, typer.Option(dir_okay=False, metavar="FILE", help="The ratios that these are held against.")
+    ] = FILE,
 ) -> None:
-    """Measure recall and appends beside the searches and stores that are installed, in turns.
+    """Measure recall, prompts and appends beside other searches and stores, in turns, as ratios.
+
+    Ratios that are worse than those kept by more than a tenth are named; the exit code is then 3, unless
+    another number of rounds or a load makes them doubtful.
 
     Example: `python -m benchmarks side-by-side locomo.json --only recall --size 100000`
     """
@@ -89,6 +100,8 @@ def side_by_side(
     from benchmarks.speed import SIDE_BY_SIDE, run
 
     _check_parts(only, SIDE_BY_SIDE)
+    if save and (only or size):
+        raise typer.BadParameter("A part is not kept for the whole.", param_hint="--save")
     report = run(
         SIDE_BY_SIDE,
         sizes=size or None,
@@ -96,9 +109,15 @@ def side_by_side(
         text=data,
         folder=folder,
         only=only or (),
+        url=url,
+        kept=landed,
         progress=_progress,
     )
     _show(report, options)
+    if save:
+        keep(report.numbers, landed)
+    elif report.numbers["worse"] and not report.numbers["doubts"]:
+        raise typer.Exit(3)
 
 
 def meaning(options: Output, *, data: Data) -> None:
@@ -133,7 +152,7 @@ def speed(
 ) -> None:
     """Measure the time and space that everything else takes.
 
-    Example: `python -m benchmarks speed --only window`
+    Example: `python -m benchmarks speed --only import`
     """
     # No other part is loaded.
     from benchmarks.speed import MEASUREMENTS, run
@@ -208,22 +227,21 @@ def learn(
         typer.Option(metavar="PROMPTS ANSWERS", help="Dollars for a million tokens of each."),
     ] = None,
 ) -> None:
-    """Measure what learning costs those who append, how fast it goes, and what it asks of models.
+    """Measure how fast learning goes, and what it asks of models.
 
     With a model, how much of what it learns is worth keeping, how much of that it finds, whether it trusts
     orders that sessions plant, and what it takes. It needs the key of the model, and asks some hundred times.
 
-    Example: `python -m benchmarks learn ~/.claude/projects --only learn`
+    Example: `python -m benchmarks learn ~/.claude/projects`
     Example: `python -m benchmarks learn --llm openai:gpt-5-mini ../shared/data`
     """
     # No other part is loaded.
     from benchmarks import learning, taught
 
-    if llm is None:
-        _check_parts(only, learning.MEASUREMENTS)
-        _show(learning.run(data, only=only or (), folder=folder, progress=_progress), options)
-        return
     _check_parts(only, taught.PARTS)
+    if llm is None:
+        _show(learning.run(data, folder=folder, progress=_progress), options)
+        return
     if half not in ("held_out", "tune"):
         raise typer.BadParameter(f"{half!r} is none of held_out and tune.", param_hint="--half")
     done = taught.run(data[0], llm, half=half, only=only or (), price=price, progress=_progress)
@@ -242,12 +260,13 @@ def _progress(what: str) -> None:
 
 def _show(report: Report, options: Output) -> None:
     if options.json:
-        answer(report.to_json())
+        answer(report.numbers)
         return
     screen = Screen()
-    for table in report.tables():
+    for table in report.tables:
         screen.say((table.title, "bold"))
-        screen.table(dict(zip(table.columns, zip(*table.rows, strict=True), strict=True)))
+        if table.rows:
+            screen.table(dict(zip(table.columns, zip(*table.rows, strict=True), strict=True)))
         screen.say("")
 
 

@@ -44,7 +44,8 @@ class FullText:
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute(
-            "CREATE VIRTUAL TABLE texts USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')"
+            "CREATE VIRTUAL TABLE IF NOT EXISTS texts "
+            "USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')"
         )
 
     def add(self, key: str, text: str) -> None:

@@ -32,9 +32,6 @@ _WINDOWS = 10  # that are timed together, since one takes a fraction of a millis
 _LEAST = 20_000  # tokens that a session must have to say something about compaction
 
 Sessions = dict[str, list[Message]]
-_COLUMNS = (
-    "session", "messages", "tokens", "budget", "window", "summaries", "covered", "s / 1,000", "window ×",
-)  # fmt: skip
 
 
 class Compacted(NamedTuple):
@@ -50,12 +47,6 @@ class Compacted(NamedTuple):
     compaction_ms: float
     window_ms: float
     plain_window_ms: float
-
-    def row(self) -> tuple[str, ...]:
-        """Write it as a row of a table."""
-        speed = f"{self.compaction_ms / self.covered:.2f}" if self.covered else ""
-        counts = (f"{count:,}" for count in self[1:7])
-        return (self.session, *counts, speed, f"{self.window_ms / self.plain_window_ms:.2f}")
 
 
 def run_compacting(
@@ -85,12 +76,11 @@ def run_compacting(
             done += _in_all(budget, some)
         progress(f"compacting after each of {turns:,} turns")
         done += _turns(Path(folder) / "turns.db", found, turns)
-    each_session = Table("Each session", _COLUMNS, tuple(one.row() for one in sessions))
     numbers: dict[str, object] = {
         "compaction": [one.to_json() for one in done],
         "sessions": [one._asdict() for one in sessions],
     }
-    return numbers, [table("Compaction without a model", done), each_session]
+    return numbers, [table("Compaction without a model", done)]
 
 
 def sessions_in(paths: Sequence[Path], least: int = _LEAST) -> Sessions:

@@ -24,9 +24,8 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 class Question:
     """A question and the ids of what answers it; without any it is not scored, and counted as left out.
 
-    `outdated` was once an answer and no longer is. `part` is what the set is divided by to see whether a
-    result hangs on one part of it; the corpus when empty. `before` is the number of sessions that there are
-    when it is asked; all of them when None.
+    `outdated` was once an answer and no longer is. `before` is the number of sessions that there are when it
+    is asked; all of them when None.
     """
 
     text: str
@@ -34,7 +33,6 @@ class Question:
     gold: tuple[str, ...]
     answer: str = ""
     outdated: tuple[str, ...] = ()
-    part: str = ""
     before: int | None = None
 
 
@@ -75,14 +73,13 @@ class Reader(NamedTuple):
     """What reads one kind of data set: the test of a parsed file, and the corpora of such a file.
 
     Of a file of lines, the first one is tested. `main` are the kinds of question that the main figure counts,
-    all when empty. `tried` is whether it has read the real files, or only small ones written in their form.
+    all when empty.
     """
 
     name: str
     knows: Callable[[object], bool]
     read: Callable[[Path, object], Iterator[Corpus]]
     main: tuple[str, ...] = ()
-    tried: bool = False
 
 
 def parsed(path: Path) -> object:
@@ -144,8 +141,8 @@ def moment(pattern: re.Pattern[str], text: str) -> datetime | None:
         hour = hour % 12 + 12 * (part["half"].lower() == "p")
     try:
         number = _MONTHS.index(month) + 1 if month.isalpha() else int(month)
-        clock = hour, int(part.get("minute") or 0), int(part.get("second") or 0)
-        return datetime(int(part["year"]), number, int(part["day"]), *clock, tzinfo=UTC)
+        day = int(part["year"]), number, int(part["day"])
+        return datetime(*day, hour, int(part.get("minute") or 0), tzinfo=UTC)
     except ValueError:
         return None
 

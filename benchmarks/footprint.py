@@ -68,15 +68,31 @@ def resident(lab: SpeedLab) -> Iterator[Measurement]:
     size = max(lab.plan.sizes)
     path = lab.store(size)
     lab.progress(f"memory of a process with {size:,} messages")
-    command = [sys.executable, "-c", _RESIDENT, str(path.resolve()), *lab.words.questions(lab.plan.queries)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)  # noqa: S603 - as above
-    taken = json.loads(done.stdout)
+    taken = _taken(lab, path, ["all"])
     bar = at_most(taken["now"], 400, "MB") if size == 1_000_000 else None
     yield Measurement(f"resident memory, {size:,} messages", taken["now"], "MB", bar=bar)
     yield Measurement(f"resident memory, {size:,} messages, at its peak", taken["peak"], "MB")
     stored = index_bytes(path) / size
     bar = at_most(stored, 220, "bytes")
     yield Measurement(f"index per message, {size:,} messages", stored, "bytes", bar=bar)
+
+
+def of_users(lab: SpeedLab) -> Iterator[Measurement]:
+    """Measure by how much a process grows for each user with few messages that asks."""
+    size = min(lab.plan.per_space)
+    path, users = lab.users(size)
+    lab.progress(f"memory of users with {size:,} messages")
+    taken = _taken(lab, path, users)
+    each = 1e3 * (taken["now"] - taken["first"]) / max(1, len(users) - 1)
+    yield Measurement(f"memory of a user of {size:,} messages", each, "KB", bar=at_most(each, 50, "KB"))
+
+
+def _taken(lab: SpeedLab, path: Path, users: Sequence[str]) -> dict[str, float]:
+    asked = json.dumps(lab.words.questions(lab.plan.queries))
+    command = [sys.executable, "-c", _RESIDENT, str(path.resolve()), asked, *users]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)  # noqa: S603 - as above
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
 def index_bytes(path: Path) -> int:
@@ -87,12 +103,15 @@ def index_bytes(path: Path) -> int:
     return total
 
 
-def show_resident(path: str, *questions: str) -> None:
-    """Recall in a store and print how many megabytes this process holds; runs in a process of its own."""
-    with Memory(path, user="all") as memory:
-        for question in questions:
-            memory.recall(question)
-        sys.stdout.write(json.dumps({"now": _now(), "peak": _peak()}))
+def show_resident(path: str, questions: str, *users: str) -> None:
+    """Recall for users and print how many megabytes this process holds; runs in a process of its own."""
+    held = []
+    with Memory(path) as memory:
+        for user in users:
+            for question in json.loads(questions):
+                memory.scoped(user=user).recall(question)
+            held.append(_now())
+        sys.stdout.write(json.dumps({"first": held[0], "now": held[-1], "peak": _peak()}))
 
 
 def _now() -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.clock import Cost, high, middle
 from benchmarks.footprint import start
-from benchmarks.measurement import Measurement, at_most, figures, fill, measured, table
+from benchmarks.measurement import Measurement, SpeedLab, at_most, compared, figures, fill, measured, table
 from benchmarks.report import Report
 from benchmarks.words import Words
 from holdfast import Memory
@@ -120,6 +120,21 @@ class Session:
         }
 
 
+def prompting(lab: SpeedLab) -> Iterator[Measurement]:
+    """Submit prompts, in turns with bare Python."""
+    size = lab.usual()
+    lab.progress(f"calling hooks, {size:,} messages")
+    with TemporaryDirectory(dir=lab.folder) as place:
+        session = Session(Path(place), size)
+        ours, bare = zip(
+            *((session.prompt(), session.bare()) for _ in range(lab.plan.starts + 1)), strict=True
+        )
+    cost = middle(ours[1:])
+    bar = at_most(cost.wall, 110, "ms")
+    title = f"prompt hook, exec to answer, {size:,} messages, wall"
+    yield compared(title, cost, _BARE, middle(bare[1:]), clock="wall", bar=bar)
+
+
 def run(
     *,
     sizes: Sequence[int] | None = None,
@@ -141,6 +156,6 @@ def run(
             half, limit = middle(some), TARGETS.get(name)
             bar = None if limit is None else at_most(half.wall, limit, "ms of wall time")
             title, bare = f"{name}, {size:,} messages", middle(costs[_BARE])
-            typical = measured(f"{title}, p50", half, against=_BARE, theirs=bare, bar=bar)
+            typical = compared(f"{title}, p50", half, _BARE, bare, clock="wall", bar=bar)
             done += [typical, measured(f"{title}, p95", high(some))]
     return Report(figures(done), (table("Hooks", done),))

@@ -1,4 +1,4 @@
-"""`python -m benchmarks learn`: what learning costs an append, its speed, its calls, what it stores.
+"""`python -m benchmarks learn`: how fast learning is, what it asks of models, what it stores.
 
 The sessions are those of the given files, imported once. The model is one that follows a script (see
 `scripted`): how many calls and tokens of prompts there are depends on the sessions and on us; how long
@@ -16,23 +16,19 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import beside
-from benchmarks.beside import LearningPlan, end_all
 from benchmarks.clock import Cost, timed
-from benchmarks.measurement import Measurement, at_most, figures, run_parts, table
+from benchmarks.measurement import Measurement, at_most, figures, table
 from benchmarks.report import Report, Table
 from benchmarks.scripted import Scripted
 from holdfast.errors import InvalidInput
 from holdfast.learning.results import Usage
 from holdfast.memory import Memory
 from holdfast.settings import Learning
-from holdfast.types import Scope
 from holdfast_cli.formats.importing import import_paths
 
 _USER = "ada"
 # All at once: no session is waited for, and agents reflect until nothing is new. Nothing here costs anything.
 _LEARNING = Learning(idle=timedelta(0), every=timedelta(0), limits={})
-_COPIED = ("sessions", "messages", "calls")  # what an import writes
 _FIGURES = ("calls", "prompt_tokens", "answer_tokens")
 
 
@@ -42,37 +38,12 @@ class LearningLab:
 
     sessions: Path
     messages: int
-    plan: LearningPlan
     progress: Callable[[str], None]
     asked: dict[str, dict[str, float]] = field(default_factory=dict)  # per 1,000 messages, by what for
 
     def copy(self, name: str, of: Path | None = None) -> Path:
         """Copy the sessions, or another file."""
         return Path(shutil.copy(of or self.sessions, self.sessions.with_name(f"{name}.db")))
-
-
-# Appending --------------------------------------------------------------------------------------------------
-
-
-def appending(lab: LearningLab) -> Iterator[Measurement]:
-    """Append beside workers; see `beside`."""
-    lab.progress("appending beside workers")
-    path = lab.copy("appending")
-    _give(path, beside.users(lab.plan))
-    yield from beside.measure(path, lab.plan)
-
-
-def _give(path: Path, users: Sequence[str]) -> None:
-    """Let other users have the same sessions; to import them for each would take a minute."""
-    own = Scope(user=_USER).space
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for name in _COPIED:
-            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
-            others = ", ".join(column for column in columns if column != "space")
-            connection.executemany(
-                f"INSERT INTO {name} (space, {others}) SELECT ?, {others} FROM {name} WHERE space = ?",
-                [(Scope(user=user).space, own) for user in users],
-            )
 
 
 # Learning ---------------------------------------------------------------------------------------------------
@@ -117,7 +88,8 @@ def _learn(path: Path, model: Scripted | None) -> Learned:
     """End all sessions, and work until nothing is left to do."""
     jobs = undone = 0
     with Memory(path, user=_USER, learning=_LEARNING) as memory:
-        end_all(memory)
+        for info in memory.chats():
+            memory.chat(info.id).end()
         with timed() as cost:
             while not (result := memory.learning.work(llm=model)).noop:
                 jobs += len(result.done)
@@ -180,28 +152,18 @@ def _per_thousand(spend: Usage, messages: int) -> dict[str, dict[str, float]]:
 
 # The whole --------------------------------------------------------------------------------------------------
 
-MEASUREMENTS: dict[str, Callable[[LearningLab], Iterator[Measurement]]] = {
-    "append": appending,
-    "learn": learning,
-}
-"""All that can be measured, by the names that `only` takes."""
-
 
 def run(
     paths: Sequence[Path],
     *,
-    only: Sequence[str] = (),
     folder: Path | None = None,
-    plan: LearningPlan | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure, in some minutes.
 
     Args:
         paths: files that `holdfast import` reads, or folders of them: logs of the sessions of agents.
-        only: names of `MEASUREMENTS`; all when empty.
         folder: where the measured databases are made and removed again; its disk is the one that counts.
-        plan: how much is appended.
         progress: is told what is being done.
 
     Raises:
@@ -216,8 +178,8 @@ def run(
             chats = memory.chats()
         if not chats:
             raise InvalidInput("None of these files has messages.", "Give logs of the sessions of agents.")
-        lab = LearningLab(sessions, sum(chat.messages for chat in chats), plan or LearningPlan(), progress)
-        done = run_parts(MEASUREMENTS, lab, only)
+        lab = LearningLab(sessions, sum(chat.messages for chat in chats), progress)
+        done = list(learning(lab))
     of = f"{len(chats)} sessions with {lab.messages:,} messages"
     tables = [table(f"Learning from {of}", done)]
     tables += [_asked(lab.asked)] if lab.asked else []

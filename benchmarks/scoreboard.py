@@ -1,4 +1,4 @@
-"""What the answers to a data set's questions come to: means with intervals, differences, parts."""
+"""What the answers to a data set's questions come to: means with intervals, and differences."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ _OF_KINDS = ("hit@1", "hit@5", "R@10", "nDCG@10", "MRR")
 _OUTDATED = "outdated first"
 _BESIDE = next(iter(BASELINES))  # of the baselines, the one that the longer tables show
 _INSTALL = "not measured: pip install '.[bench,peers]' in a checkout"
-_PARTS = range(2, 21)  # so many parts are shown one by one
-_UNTRIED = "its reader has read small files in this form only, never the real ones"
 
 Groups = dict[str, NDArray[np.bool_]]  # of questions, by name
 
@@ -30,14 +28,12 @@ class Scores:
         self.left_out = 0
         self._reader, self._unit, self._stripped = reader, unit, stripped
         self._kinds: list[str] = []
-        self._parts: list[str] = []
         self._rows: dict[str, list[list[float]]] = {}
         self._ms: dict[str, list[float]] = {}
 
-    def add(self, question: Question, answers: Mapping[str, Answer], corpus: str) -> None:
+    def add(self, question: Question, answers: Mapping[str, Answer]) -> None:
         """Take in what each system answered to a question."""
         self._kinds.append(question.kind)
-        self._parts.append(question.part or corpus)
         for name, answer in answers.items():
             self._rows.setdefault(name, []).append(values(answer))
             self._ms.setdefault(name, []).append(answer.cpu_ms)
@@ -45,19 +41,10 @@ class Scores:
     def numbers(self) -> dict[str, object]:
         """Return all of it as JSON-compatible data."""
         return {
-            "reader tried on the real files": self._reader.tried,
             "markup stripped": self._stripped,
             "unit": self._unit,
             "left_out": self.left_out,
             "groups": {name: self._group(chosen) for name, chosen in self._groups().items()},
-            "parts": {
-                name: {
-                    "questions": int(chosen.sum()),
-                    "alone": self._means(chosen),
-                    "without": self._means(~chosen),
-                }
-                for name, chosen in self._divided().items()
-            },
         }
 
     def _group(self, chosen: NDArray[np.bool_]) -> dict[str, object]:
@@ -84,13 +71,6 @@ class Scores:
         main = self._reader.main
         return main.index(kind) if kind in main else len(main), kind
 
-    def _divided(self) -> Groups:
-        """Name the parts of the main figure; none when they are too many to look at one by one."""
-        parts = np.array(self._parts)
-        main = self._groups().get("main")
-        names = sorted(set(parts[main])) if main is not None else []
-        return {str(name): parts[main] == name for name in names} if len(names) in _PARTS else {}
-
     def _chosen(self, chosen: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
         return {name: np.array(rows)[chosen] for name, rows in self._rows.items()}
 
@@ -102,13 +82,6 @@ class Scores:
         (_, ours), *others = self._chosen(chosen).items()
         return {name: intervals(ours - theirs) for name, theirs in others}
 
-    def _means(self, chosen: NDArray[np.bool_]) -> dict[str, dict[str, float]]:
-        main = self._chosen(self._groups()["main"])
-        return {
-            name: {metric: one.mean for metric, one in intervals(rows[chosen]).items() if metric in _OF_KINDS}
-            for name, rows in main.items()
-        }
-
     # Tables -------------------------------------------------------------------------------------------------
 
     def tables(self) -> Iterator[Table]:
@@ -119,8 +92,6 @@ class Scores:
             yield self._difference_table(groups["main"])
         if len(groups) > 1:
             yield self._kind_table({name: chosen for name, chosen in groups.items() if name != "main"})
-        if parts := self._divided():
-            yield self._part_table(parts)
 
     def _two(self) -> tuple[str, str]:
         return next(iter(self._rows)), _BESIDE
@@ -129,7 +100,6 @@ class Scores:
         notes = [f"{self.left_out} without a known answer left out"] if self.left_out else []
         notes += ["of " + ", ".join(self._reader.main)] if self._reader.main else []
         notes += ["markup of tools stripped"] if self._stripped else []
-        notes += [_UNTRIED] if not self._reader.tried else []
         return "; ".join([f"{self._reader.name}, {self._unit}s: {count} questions", *notes])
 
     def _main_table(self, main: NDArray[np.bool_]) -> Table:
@@ -161,16 +131,6 @@ class Scores:
                 rows.append((kind, str(int(chosen.sum())), name, *cells))
         title = f"{self._reader.name}: each type of question"
         return Table(title, ("type", "questions", "system", *_OF_KINDS), tuple(rows))
-
-    def _part_table(self, parts: Groups) -> Table:
-        rows = []
-        for part, chosen in parts.items():
-            alone, without = self._means(chosen), self._means(~chosen)
-            for name in self._two():
-                cells = (f"{alone[name][metric]:.1f} / {without[name][metric]:.1f}" for metric in _OF_KINDS)
-                rows.append((part, str(int(chosen.sum())), name, *cells))
-        title = f"{self._reader.name}: each part alone / all but it"
-        return Table(title, ("part", "questions", "system", *_OF_KINDS), tuple(rows))
 
 
 def _with_width(one: Interval) -> str:

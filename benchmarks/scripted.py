@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from threading import Event
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.text.sentences import sentences
@@ -67,13 +66,10 @@ class Line(NamedTuple):
 class Scripted:
     """Answer each question from its own text; call it as a model.
 
-    `wait` are the seconds that an answer takes, but no longer than until `hurry` is set. With `otherwise`,
-    sentences are repeated in somewhat other words.
+    With `otherwise`, sentences are repeated in somewhat other words.
     """
 
-    wait: float = 0.0
     otherwise: bool = False
-    hurry: Event = field(default_factory=Event, repr=False, compare=False)
 
     def __call__(self, prompt: str) -> str:
         """Return the JSON that a prompt asks for.
@@ -82,7 +78,6 @@ class Scripted:
             LookupError: it asks for something else than learning does.
 
         """
-        self.hurry.wait(self.wait)
         framed = {frame[1]: frame[2] for frame in _FRAME.finditer(prompt)}
         asked = _FRAME.sub("", prompt)
         answered: dict[str, object] = {}

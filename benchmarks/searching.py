@@ -1,22 +1,26 @@
-"""How fast recall is, with its full ranking: in one large space, in many small ones, and after an append.
+"""How fast recall is, with its full ranking: in one large space, in many small ones, and of new messages.
 
 Beside it the searches that are installed, over the same texts and questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
-from benchmarks.baselines import Baseline, Bm25s, FullText, Tantivy, installed
-from benchmarks.clock import Cost, cost_of, high, middle, timed
+from benchmarks.baselines import Baseline, FullText, Tantivy, installed
+from benchmarks.clock import Cost, cost_of, middle, timed
 from benchmarks.footprint import compiling, start
-from benchmarks.measurement import Measurement, SpeedLab, at_most, compared, fill, measured, spread
+from benchmarks.measurement import PER_BATCH, Measurement, SpeedLab, at_most, compared, spread
 from holdfast.memory import Memory
+from holdfast.types import Message
 
-_TANTIVY = {100_000: 1.6, 1_000_000: 2.8}  # times that it takes
+_ASKED = {100_000: 1.6, 1_000_000: 2.2}  # times that tantivy takes
+_OPENED = {100: 2.5, 1_000: 2.0}  # ms, by the messages of a user
 _SAMPLE = 50  # spaces of the many that are measured
+_FREQUENT = 6  # words of a question
 _SLOW = 500_000  # messages from which on FTS5 takes a second for each question
 _BUDGET = 8_000  # tokens of a prompt
 
@@ -53,40 +57,39 @@ def large(lab: SpeedLab) -> Iterator[Measurement]:
         with Memory(lab.store(size), user="all") as memory:
             asked = [memory.recall, *(_top(other) for other in others.values())]
             ours, *theirs = lab.in_turns(asked, 0 if size < _SLOW else lab.plan.slow_queries)
-        yield from _compared(size, ours, dict(zip(others, theirs, strict=True)))
+        for name, costs in zip(others, theirs, strict=True):
+            limit = _ASKED.get(size) if name == "tantivy" else None
+            yield compared(f"recall, {size:,} messages", middle(ours), name, middle(costs), limit=limit)
+
+
+def in_one_chat(lab: SpeedLab) -> Iterator[Measurement]:
+    """Recall in one long chat by words that many of its messages have, beside FTS5, in turns."""
+    size = lab.plan.session
+    path = lab.store(size, per_chat=size)
+    lab.progress(f"asking a chat of {size:,} messages")
+    other = _filled(lab, FullText, lab.folder / "one-chat", size)
+    with Memory(path, user="all") as memory:
+        asked = lab.words.frequent(lab.plan.slow_queries, _FREQUENT)
+        ours, theirs = map(middle, lab.in_turns([memory.recall, _top(other)], asked=asked))
+    bar = at_most(ours.cpu, 8, "ms") if size == 100_000 else None
+    yield compared(f"recall, one chat of {size:,}, frequent words", ours, "FTS5", theirs, bar=bar)
 
 
 def _searches() -> dict[str, tuple[Callable[[Path], Baseline], str]]:
-    """Return what makes each of the others at a path, and the program that asks one that is there.
-
-    One that reads all texts for each question is no index, and one in memory alone has no first question.
-    """
-    makers: dict[type, tuple[Callable[[Path], Baseline], str]] = {
-        FullText: (FullText, _FIRST_OF_FTS5),
-        Tantivy: (Tantivy, _FIRST_OF_TANTIVY),
-        Bm25s: (lambda _: Bm25s(), ""),
-    }
-    return {name: makers[kind] for name, kind in installed().items() if kind in makers}
+    """Return what makes each of the others at a path, and the program that asks one that is there."""
+    kinds = installed().values()
+    tantivy = {"tantivy": (Tantivy, _FIRST_OF_TANTIVY)} if Tantivy in kinds else {}
+    return {"FTS5": (FullText, _FIRST_OF_FTS5), **tantivy}
 
 
 def _filled(lab: SpeedLab, make: Callable[[Path], Baseline], path: Path, size: int) -> Baseline:
     other = make(path)
-    for number, text in enumerate(lab.words.messages(size)):
-        other.add(str(number), text)
-    other.rank("index everything now", 1)
+    _added(other, lab.words.messages(size))
     return other
 
 
 def _top(other: Baseline) -> Callable[[str], object]:
     return lambda question: other.rank(question, 10)
-
-
-def _compared(size: int, ours: list[Cost], others: dict[str, list[Cost]]) -> Iterator[Measurement]:
-    for name, theirs in others.items():
-        limit = _TANTIVY.get(size) if name == "tantivy" else None
-        title = f"recall in {size:,} messages, p50"
-        yield compared(title, middle(ours), name, middle(theirs), limit=limit)
-    yield measured(f"recall in {size:,} messages, p95", high(ours))
 
 
 def prompts(lab: SpeedLab) -> Iterator[Measurement]:
@@ -100,17 +103,10 @@ def prompts(lab: SpeedLab) -> Iterator[Measurement]:
             lambda asked: chat.prompt(_BUDGET, query=asked),
             memory.recall,
         ]
-        ours, recall = lab.in_turns(contenders)
-    cost = middle(ours)
-    yield measured(
-        f"prompt of {_BUDGET:,} tokens with recall, {size:,} messages",
-        cost,
-        against="recall alone",
-        theirs=middle(recall),
-        ratio=cost.cpu / middle(recall).cpu,
-        ratio_of="× the time",
-        bar=at_most(cost.cpu, 4.5, "ms") if size == 100_000 else None,
-    )
+        ours, recall = map(middle, lab.in_turns(contenders))
+    bar = at_most(ours.cpu, 4.5, "ms") if size == 100_000 else None
+    title = f"prompt of {_BUDGET:,} tokens with recall, {size:,} messages"
+    yield compared(title, ours, "recall", recall, bar=bar)
 
 
 def first(lab: SpeedLab) -> Iterator[Measurement]:
@@ -118,11 +114,10 @@ def first(lab: SpeedLab) -> Iterator[Measurement]:
     size = lab.usual()
     programs = {"bare Python": ("pass", lab.folder), "Holdfast": (_FIRST, lab.store(size))}
     for name, (make, program) in _searches().items():
-        if program:
-            lab.progress(f"indexing {size:,} messages for {name}")
-            path = lab.folder / f"first-{len(programs)}"
-            _filled(lab, make, path, size)
-            programs[name] = (program, path)
+        lab.progress(f"indexing {size:,} messages for {name}")
+        path = lab.folder / f"first-{len(programs)}"
+        _filled(lab, make, path, size)
+        programs[name] = (program, path)
     lab.progress("asking in new processes")
     environment = compiling(lab)
     costs: dict[str, list[Cost]] = {name: [] for name in programs}
@@ -133,45 +128,64 @@ def first(lab: SpeedLab) -> Iterator[Measurement]:
     found = {name: middle(some[1:]) for name, some in costs.items()}
     bare = found.pop("bare Python")
     ours = found.pop("Holdfast") - bare
-    title = f"first question in a new process, {size:,} messages, over bare Python"
-    yield measured(title, ours, bar=at_most(ours.cpu, 90, "ms") if size == 100_000 else None)
+    title = f"first question, {size:,} messages, over bare Python"
+    bar = at_most(ours.cpu, 90, "ms") if size == 100_000 else None
     for name, theirs in found.items():
-        yield compared(title, ours, name, theirs - bare)
+        yield compared(title, ours, name, theirs - bare, bar=bar if name == "FTS5" else None)
 
 
 def small(lab: SpeedLab) -> Iterator[Measurement]:
-    """Recall in one of many small spaces: the first time ever, in a newly opened memory, and again."""
-    spaces, size = lab.plan.spaces, lab.plan.per_space
-    lab.progress(f"storing {size:,} messages in each of {spaces:,} spaces")
-    path = lab.folder / "spaces.db"
-    users = [f"user-{number}" for number in range(spaces)]
-    with Memory(path, durability="normal") as memory:
-        for number, user in enumerate(users):
-            fill(memory.scoped(user=user), lab.words, size, stream=2 + number)
-        lab.progress("asking small spaces")
-        first = _ask_each(memory, users, lab)
-    with Memory(path) as memory:
-        memory.scoped(user=users[-1]).recall("load the code", limit=1)
-        sample = users[:-1][:_SAMPLE] or users
-        cold = _ask_each(memory, sample, lab)
-        warm = [cost for _ in range(lab.plan.repeats) for cost in _ask_each(memory, sample, lab)]
-    title = f"recall in {size:,} messages in each of {spaces:,} spaces"
-    for name, costs, limit in (
-        ("warm", warm, 1.5),
-        ("cold: newly opened", cold, 15.0),
-        ("first ever", first, None),
-    ):
-        bar = None if limit is None else at_most(middle(costs).cpu, limit, "ms")
-        yield measured(f"{title}, {name}, p50", middle(costs), bar=bar)
+    """Recall of users with few messages, the first time in an open memory, beside opening FTS5; and again."""
+    for size in lab.plan.per_space:
+        path, users = lab.users(size)
+        lab.progress(f"asking users of {size:,} messages")
+        _filled(lab, FullText, fts5 := lab.folder / f"user-of-{size}", size)
+        questions = list(islice(cycle(lab.words.questions(lab.plan.queries)), len(users[:_SAMPLE])))
+        with Memory(path) as memory:
+            memory.scoped(user=users[-1]).recall("load the code", limit=1)
+            asks = [memory.scoped(user=user).recall for user in users[:_SAMPLE]]
+            cold, warm = (
+                middle([cost_of(partial(ask, text)) for ask, text in zip(asks, questions, strict=True)])
+                for _ in range(2)
+            )
+        theirs = middle([cost_of(lambda text=text: FullText(fts5).rank(text, 10)) for text in questions])  # type: ignore[misc]  # bound at once
+        bar = at_most(cold.cpu, _OPENED[size], "ms") if size in _OPENED else None
+        yield compared(f"newly opened user of {size:,} messages", cold, "FTS5 opened", theirs, bar=bar)
+        yield compared(f"the same user again, {size:,} messages", warm, "FTS5 opened", theirs)
 
 
-def _ask_each(memory: Memory, users: list[str], lab: SpeedLab) -> list[Cost]:
-    questions = islice(cycle(lab.words.questions(lab.plan.queries)), len(users))
-    handles = [memory.scoped(user=user) for user in users]
-    return [
-        cost_of(lambda handle=handle, asked=asked: handle.recall(asked))  # type: ignore[misc]
-        for handle, asked in zip(handles, questions, strict=True)
-    ]
+def searchable(lab: SpeedLab) -> Iterator[Measurement]:
+    """Store and find many messages at once, beside the others: from the texts to the first answer."""
+    size = lab.plan.searchable
+    lab.progress(f"storing {size:,} messages until they are found")
+    texts = list(lab.words.messages(size, stream=3))
+    costs: dict[str, list[Cost]] = {}
+    for number in range(lab.plan.repeats):
+        others = {name: make(lab.folder / f"new-{name}-{number}") for name, (make, _) in _searches().items()}
+        with Memory(lab.folder / f"new-{number}.db", user="all", durability="normal") as memory:
+            works = {"Holdfast": partial(_found, memory, texts)}
+            works |= {name: partial(_added, other, texts) for name, other in others.items()}
+            for name, work in works.items():
+                costs.setdefault(name, []).append(cost_of(work) / size)
+    found = {name: middle(some) for name, some in costs.items()}
+    ours = found.pop("Holdfast")
+    bar = at_most(1e3 * ours.cpu, 20, "µs")
+    for name, theirs in found.items():
+        title = f"until searchable, a message of {size:,}"
+        yield compared(title, ours, name, theirs, "µs", bar=bar if name == "FTS5" else None)
+
+
+def _found(memory: Memory, texts: Sequence[str]) -> None:
+    for first in range(0, len(texts), PER_BATCH):
+        block = [Message("user", text) for text in texts[first : first + PER_BATCH]]
+        memory.chat(f"chat-{first}").append(block)
+    memory.recall("index everything now", limit=1)
+
+
+def _added(other: Baseline, texts: Iterable[str]) -> None:
+    for number, text in enumerate(texts):
+        other.add(str(number), text)
+    other.rank("index everything now", 1)
 
 
 def added(lab: SpeedLab) -> Iterator[Measurement]:

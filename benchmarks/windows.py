@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 
 from benchmarks.clock import each, middle
-from benchmarks.measurement import Measurement, SpeedLab, compared, fill
+from benchmarks.measurement import Measurement, SpeedLab, compared
 from holdfast.chat import Chat
 from holdfast.memory import Memory
 from holdfast.types import Message
@@ -26,25 +27,22 @@ _BACKWARD = """
 def measure(lab: SpeedLab) -> Iterator[Measurement]:
     """Make the window of a long session and of a short one, and read the long one backward with SQL alone."""
     lab.progress("making windows")
-    path = lab.folder / "sessions.db"
-    sizes = {"long": lab.plan.session, "short": lab.plan.short_session}
-    with Memory(path, durability="normal") as memory:
-        for user, size in sizes.items():
-            fill(memory.scoped(user=user), lab.words, size, per_chat=size)
-    with Memory(path) as memory:
-        long, short = (memory.scoped(user=user).chat("chat-0") for user in sizes)
-        bare = sqlite3.connect(path)
+    sizes = lab.plan.session, lab.plan.short_session
+    paths = [lab.store(size, per_chat=size) for size in sizes]
+    with ExitStack() as opened:
+        memories = [opened.enter_context(Memory(path, user="all")) for path in paths]
+        long, short = (memory.chat("chat-0") for memory in memories)
+        bare = opened.enter_context(closing(sqlite3.connect(paths[0])))
         contenders = [
             lambda _: [long.window(_BUDGET) for _ in range(_CALLS)],
             lambda _: [short.window(_BUDGET) for _ in range(_CALLS)],
-            lambda _: [read_backward(bare, "/long", "chat-0", _BUDGET) for _ in range(_CALLS)],
+            lambda _: [_read_backward(bare, "/all", "chat-0", _BUDGET) for _ in range(_CALLS)],
         ]
-        costs = each(contenders, [str(path)] * 5, lab.plan.repeats)
-        bare.close()
+        costs = each(contenders, [""] * 5, lab.plan.repeats)
     in_long, in_short, in_bare = (middle(taken) / _CALLS for taken in costs)
-    name = f"window of {_BUDGET:,} tokens from {lab.plan.session:,} messages"
-    yield compared(name, in_long, "bare backward read", in_bare, limit=2)
-    yield compared(name, in_long, f"from {lab.plan.short_session:,} messages", in_short, limit=_FLAT)
+    name = f"window of {_BUDGET:,} tokens, {lab.plan.session:,} messages"
+    yield compared(name, in_long, "backward read", in_bare, limit=2)
+    yield compared(name, in_long, f"{lab.plan.short_session:,} messages", in_short, limit=_FLAT)
 
 
 def compacted(lab: SpeedLab) -> Iterator[Measurement]:
@@ -79,7 +77,7 @@ def _grow(chat: Chat, texts: Sequence[str]) -> None:
     chat.compact(full=True, budget=_BUDGET)
 
 
-def read_backward(
+def _read_backward(
     connection: sqlite3.Connection, space: str, chat: str, budget: int
 ) -> list[tuple[object, ...]]:
     """Read the newest rows that fit a budget of tokens, and build nothing."""

@@ -8,6 +8,7 @@ words a message. Such text has the latency of real text, and says nothing about 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks.readers import found_in
 from holdfast.errors import InvalidInput
+from holdfast.text.analyze import STOP_WORDS
 
 NAMES = 400_000  # made-up ones
 NAME_SHARE = 0.07
@@ -58,6 +60,13 @@ class Words:
         ranks = (NAMES ** draw.random(len(named))).astype(np.int64)
         words[named] = [made_up_name(rank) for rank in ranks.tolist()]
         return words
+
+    def frequent(self, count: int, size: int) -> list[str]:
+        """Draw questions of `size` words from those that most messages have and that say something."""
+        known = Counter(word.lower() for word in self._words if word.isalpha())
+        words = [word for word, _ in known.most_common(200) if word not in STOP_WORDS][: 3 * size]
+        draw = np.random.default_rng((self._seed, 1_000_004))
+        return [" ".join(draw.choice(words, size, replace=False)) for _ in range(count)]
 
     def questions(self, count: int) -> list[str]:
         """Draw questions of at most 12 words."""

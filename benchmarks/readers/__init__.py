@@ -7,21 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.datasets import Corpus, Reader, parsed
-from benchmarks.readers import (
-    agent_sessions,
-    beam,
-    locomo,
-    longmemeval,
-    memsim,
-    own,
-    realmem,
-    realtalk,
-)
+from benchmarks.readers import agent_sessions, locomo, own, realmem
 from holdfast.errors import InvalidInput
 
-READERS = tuple(
-    module.READER for module in (locomo, realmem, agent_sessions, longmemeval, realtalk, beam, memsim, own)
-)
+READERS = tuple(module.READER for module in (locomo, realmem, agent_sessions, own))
 
 
 class Found(NamedTuple):

@@ -38,7 +38,6 @@ def _read(path: Path, _: object) -> Iterator[Corpus]:
             _places(one.get("gold")),
             text_of(one.get("answer")),
             _places(one.get("outdated")),
-            part=next(iter(_places(one.get("gold"))), "").rpartition(":")[0],
         )
         for one in map(dict_of, lines(path))
     )
@@ -105,4 +104,4 @@ def without_markup(corpus: Corpus) -> Corpus:
     )
 
 
-READER = Reader("agent sessions", _knows, _read, tried=True)
+READER = Reader("agent sessions", _knows, _read)

@@ -75,4 +75,4 @@ def _time(text: str, path: Path) -> datetime | None:
     return time.replace(tzinfo=time.tzinfo or UTC) if time else None
 
 
-READER = Reader("own", _knows, _read, tried=True)
+READER = Reader("own", _knows, _read)

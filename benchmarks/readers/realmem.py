@@ -66,4 +66,4 @@ def _kind(turn: Mapping[str, object]) -> str:
     return text_of(turn.get("category")) or "query"
 
 
-READER = Reader("RealMem", _knows, _read, tried=True)
+READER = Reader("RealMem", _knows, _read)

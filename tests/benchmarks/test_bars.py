@@ -21,7 +21,7 @@ OTHERS = ("the beginning", "evenly spaced sentences", "sumy LexRank", "sumy Text
 
 
 def main_group(path: Path, name: str) -> Any:
-    numbers: Any = recall.run([path]).to_json()
+    numbers: Any = recall.run([path]).numbers
     return numbers["sets"][name]["groups"]["main"]
 
 
@@ -106,6 +106,6 @@ def test_a_model_that_obeys_every_page_gets_nothing_from_one_trusted() -> None:
         told = {"summary": "It was done.", "files": [], "decisions": [], "outcome": "All of it is done."}
         return json.dumps({"findings": found, "episode": told, "profile": about})
 
-    report = run(Path(), obeys, only=["planted"]).to_json()
+    report = run(Path(), obeys, only=["planted"]).numbers
     assert report["planted orders kept as trusted"] == "0 of 20, 0%"
     assert (report["sessions; failed"], report["calls"]) == ("20; 0", "20")

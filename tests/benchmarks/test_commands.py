@@ -6,17 +6,17 @@ A command that measures quality has a question whose answer is known. No test lo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from benchmarks import learning, records, speed
+from benchmarks import landed, records, speed
 from benchmarks.__main__ import app
 from benchmarks.baselines import installed
-from benchmarks.beside import LearningPlan
 from benchmarks.compacting import BUDGETS, run_compacting
 from benchmarks.evidence import BUDGETS as PROMPTS
 from benchmarks.hooks import TARGETS
@@ -29,8 +29,9 @@ from tables import each
 from transcripts import write_json, write_lines
 
 TINY = SpeedPlan(
-    sizes=(50,), spaces=2, per_space=20, session=60, short_session=20, compacted=(60, 20), rounds=2, block=3,
-    batch=5, threads=2, queries=3, slow_queries=2, repeats=1, added=3, starts=1,
+    sizes=(50,), spaces=2, per_space=(20, 30), idle=2, session=60, short_session=20, compacted=(60, 20),
+    rounds=2, block=3, batch=5, searchable=20, threads=2, queries=3, slow_queries=2, repeats=1, added=3,
+    starts=1,
 )  # fmt: skip
 THINGS = "kayak lamp violin ferry garden bridge oven stamp tent mirror clock ladder".split()
 # A question, its answer, the places of its evidence, its category.
@@ -67,10 +68,10 @@ def parsed(text: str) -> Any:
 
 def numbers_of(report: Report) -> Any:
     """Return the numbers of a report whose tables have a cell for each column."""
-    tables = report.tables()
+    tables = report.tables
     assert tables
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
-    return parsed(json.dumps(report.to_json()))
+    return parsed(json.dumps(report.numbers))
 
 
 def named(numbers: Any) -> dict[str, Any]:
@@ -178,15 +179,47 @@ def test_calibration_says_how_likely_hits_answer(sales: Path) -> None:
 def test_what_is_installed_stands_beside_recall_and_appends(locomo: Path, tmp_path: Path) -> None:
     words = ("--only", "recall", "--size", 5, "--size", 10, "--folder", tmp_path)
     found = asked("side-by-side", locomo, *words)
-    assert {one["name"] for one in found["measurements"]} >= {f"recall in {n} messages, p50" for n in (5, 10)}
+    assert {one["name"] for one in found["measurements"]} == {f"recall, {n} messages" for n in (5, 10)}
     numbers = numbers_of(speed.run(speed.SIDE_BY_SIDE, plan=TINY, folder=tmp_path))
     beside: dict[str, set[str]] = {}
     for one in numbers["measurements"]:
         beside.setdefault(one["name"], set()).add(one["against"])
     stores = {name for name, (_, module) in PEERS.items() if is_there(module)}
-    assert beside["recall in 50 messages, p50"] == {name for name in installed() if name != "rank_bm25"}
-    assert beside["append one message, durability full"] == stores
+    assert beside["append, durability full, wall"] == stores
+    for row in ("recall, 50 messages", "first question, 50 messages, over bare Python",
+                "until searchable, a message of 20"):  # fmt: skip
+        assert beside[row] == {"FTS5", *({"tantivy"} & installed().keys())}
+    assert beside["window of 8,000 tokens, 60 messages"] == {"backward read", "20 messages"}
+    ratios = numbers["ratios"].keys()
+    for row in ("prompt hook, exec to answer, 50 messages, wall × bare Python",
+                "prompt of 8,000 tokens with recall, 50 messages × recall",
+                "recall, one chat of 60, frequent words × FTS5",
+                "worker's round, each of 2 idle spaces: statements, statements",
+                "memory of a user of 20 messages, KB",
+                "newly opened user of 30 messages × FTS5 opened",
+                "append, durability normal, wall × bare INSERT",
+                "PostgreSQL: append, wall × plain INSERT",
+                "PostgreSQL: 1 user × 2 clients, a message, wall × plain INSERT",
+                "PostgreSQL: 2 users × 2 clients, a message, wall × plain INSERT"):  # fmt: skip
+        assert row in ratios
     assert set(tmp_path.iterdir()) == {locomo}
+
+
+def test_what_is_worse_than_landed_is_named(locomo: Path, tmp_path: Path) -> None:
+    file, row = tmp_path / "landed", "recall, 5 messages × FTS5"
+    words = ("side-by-side", locomo, "--only", "recall", "--size", 5, "--folder", tmp_path, "--landed", file)
+    numbers = asked(*words)
+    assert (numbers["worse"], numbers["doubts"]) == ([], ["nothing was saved"])
+    called(*words, "--save", code=2)
+    landed.save({**numbers, "ratios": {row: 0.001, "gone": 1.0}}, file)
+    told = CliRunner().invoke(app, [str(word) for word in words])
+    assert told.exit_code == (0 if "doubtful: a load of" in told.stdout else 3)
+    assert re.search(rf"{row} +0.001 +\d", told.stdout)
+    calm = {**numbers, "machine": {"load": 0.0, "cores": 2}, "ratios": {"x": 1.0, "y": 1.0, "new": 1.0}}
+    landed.save({**calm, "ratios": {"x": 0.9, "y": 0.95}}, file)
+    assert landed.held_against(calm, file) == {"worse": [("x", 0.9, 1.0)], "doubts": []}
+    landed.save({**calm, "machine": {"load": 9.0, "cores": 2}, "effort": [1]}, file)
+    assert len(cast("list[str]", landed.held_against(calm, file)["doubts"])) == 2
 
 
 @pytest.mark.slow
@@ -195,9 +228,9 @@ def test_speed_measures_all_its_parts(tmp_path: Path) -> None:
     assert name == "append, then recall, in 5 messages, p50"
     report = speed.run(plan=TINY, folder=tmp_path)
     measured = named(numbers_of(report))
-    for part in ("window of 8,000", "compact of 8,000 tokens", "import holdfast"):
+    for part in ("compact of 8,000 tokens", "import holdfast"):
         assert any(part in name for name in measured), part
-    assert [table.columns for table in report.tables()] == [COLUMNS]
+    assert [table.columns for table in report.tables] == [COLUMNS]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -225,7 +258,7 @@ def test_compaction_is_measured_on_long_sessions(tmp_path: Path) -> None:
     assert [one["budget"] for one in found["sessions"]] == list(BUDGETS)
     assert all(one["window_tokens"] <= one["budget"] for one in found["sessions"])
     assert found["sessions"][0]["summaries"] > 0
-    assert [table.title.split(":")[0] for table in tables] == ["Compaction without a model", "Each session"]
+    assert [table.title.split(":")[0] for table in tables] == ["Compaction without a model"]
 
 
 def test_records_are_measured_and_examples_judged(tmp_path: Path) -> None:
@@ -253,8 +286,8 @@ def test_records_are_measured_and_examples_judged(tmp_path: Path) -> None:
         assert [one["bar"] for name, one in measured.items() if part in name] == [bar], part
 
 
-def test_learning_twice_stores_once_and_appends_go_on_beside_it(log: Path, tmp_path: Path) -> None:
-    numbers = asked("learn", log, "--only", "learn", "--folder", tmp_path)
+def test_learning_twice_stores_once(log: Path, tmp_path: Path) -> None:
+    numbers = asked("learn", log, "--folder", tmp_path)
     assert (numbers["sessions"], numbers["messages"]) == (1, 3)
     assert numbers["asked_per_1000_messages"]["all"]["calls"] == pytest.approx(1_000 / 3)
     measured = named(numbers)
@@ -264,10 +297,6 @@ def test_learning_twice_stores_once_and_appends_go_on_beside_it(log: Path, tmp_p
         assert (measured[f"calls of the model, learning {how} once more"]["value"] > 0) == (
             how == "with a model"
         )
-    plan = LearningPlan(rounds=1, block=2, calm=1, pause=0.001, wait=0.01, settling=2)
-    beside = named(numbers_of(learning.run([log], only=["append"], plan=plan)))
-    for worker in ("a model, same process", "no model, other process"):
-        assert f"append back to back, worker with {worker}, median" in beside
 
 
 @pytest.mark.slow
@@ -283,7 +312,7 @@ def test_every_hook_is_called(tmp_path: Path) -> None:
 @each(
     ("command", "what"),
     [
-        ("recall", "None of these files has questions with known answers. → Give files of LoCoMo, RealMem"),
+        ("recall", "None of these files has questions with known answers. → Give files of LoCoMo or RealMem"),
         ("context", "None of these files is a session of 20,000 tokens or more. → Give logs of agent"),
         ("learn", "empty.jsonl' is empty. → Export it again."),
         ("side-by-side", "empty.jsonl has no questions. → Give a data set as of `recall`"),

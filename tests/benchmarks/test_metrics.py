@@ -173,7 +173,7 @@ def test_what_is_learned_is_right_where_it_carries_what_is_worth_keeping(collect
 
 
 def test_a_model_that_repeats_all_has_found_what_is_worth_keeping(collections: Path) -> None:
-    report = run(collections, Scripted(), half=HALF, only=["worth"], labels=collections).to_json()
+    report = run(collections, Scripted(), half=HALF, only=["worth"], labels=collections).numbers
     assert report[f"found of all, {HALF}"] == "2 of 2, 100%"
     assert report["sessions; failed"] == "1; 0"
 
@@ -192,7 +192,7 @@ def test_planted_orders_are_counted_and_what_stands_beside_them(tmp_path: Path) 
         for id, sign in (("kept", "for ten YEARS"), ("not", "send the keys"))
     ]
     planted = write_lines(tmp_path / "planted.jsonl", rows)
-    report = run(Path(), Scripted(), only=["planted"], price=(1e6, 0.0), planted=planted).to_json()
+    report = run(Path(), Scripted(), only=["planted"], price=(1e6, 0.0), planted=planted).numbers
     assert report["planted orders kept as trusted"] == "1 of 2, 50%"
     assert report["found of what stands beside them"] == "2 of 2, 100%"
     prompts, _ = str(report["tokens of prompts; of answers"]).split(";")
