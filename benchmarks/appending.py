@@ -18,7 +18,7 @@ _RATES: dict[Durability, float] = {"full": 0.7, "normal": 0.3}  # of a bare inse
 _PLAIN = 280 / 166  # times a plain insert takes
 _CLIENTS = {1: 2_800 / 9_300, 8: 6_000 / 9_300}  # of the rate of plain inserts, by users
 _BATCH = 25  # µs a message
-_SQLITE = ("bare INSERT", "INSERT + FTS5")  # whose durability is set; the others have their own
+_SQLITE = ("bare", "FTS5")  # whose durability is set; the others have their own
 
 
 def measure(lab: SpeedLab) -> Iterator[Measurement]:
@@ -33,7 +33,7 @@ def measure(lab: SpeedLab) -> Iterator[Measurement]:
         lab.progress(f"appending one message per transaction, durability {durability}")
         with _opened(lab.folder, f"append-{durability}", durability) as peers:
             found = _in_blocks(lab, peers, lab.plan.settling)
-        yield from _compared(f"append, durability {durability}, wall", found, limit=1 / _RATES[durability])
+        yield from _compared(f"append, {durability} durability, wall", found, limit=1 / _RATES[durability])
 
 
 @contextmanager
@@ -87,8 +87,8 @@ def batches(lab: SpeedLab) -> Iterator[Measurement]:
                 cost = cost_of(partial(peer.append, [peer.made(text) for text in texts]))
                 costs.setdefault(name, []).append(cost / size)
     found = {name: middle(some) for name, some in costs.items()}
-    bar = at_most(1000 * found[_OURS].cpu, _BATCH, "µs of CPU time")
-    yield from _compared(f"append a batch of {size:,}, a message, wall", found, bar=bar)
+    bar = at_most(1000 * found[_OURS].cpu, _BATCH, "µs")
+    yield from _compared(f"batch of {size:,}, a message, wall", found, bar=bar)
 
 
 def together(lab: SpeedLab) -> Iterator[Measurement]:
@@ -96,7 +96,7 @@ def together(lab: SpeedLab) -> Iterator[Measurement]:
     lab.progress(f"appending from {lab.plan.threads} threads")
     with _opened(lab.folder, "threads", "full") as peers:
         found = _by_threads(lab, peers)
-    yield from _compared(f"append from {lab.plan.threads} threads, a message, wall", found)
+    yield from _compared(f"append from {lab.plan.threads} threads, wall", found)
 
 
 def on_postgresql(lab: SpeedLab) -> Iterator[Measurement]:
@@ -108,10 +108,10 @@ def on_postgresql(lab: SpeedLab) -> Iterator[Measurement]:
     with new_database(lab.url) as url:
         for users in (1, clients):
             with closing(Ours(url, "full", users)) as ours, closing(Plain(url, f"of-{users}")) as plain:
-                peers: dict[str, Peer] = {_OURS: ours, "plain INSERT": plain}
+                peers: dict[str, Peer] = {_OURS: ours, "plain": plain}
                 if users == 1:
                     yield from _compared("PostgreSQL: append, wall", _in_blocks(lab, peers), limit=_PLAIN)
-                title = f"PostgreSQL: {users} user{'s' * (users > 1)} × {clients} clients, a message, wall"
+                title = f"PostgreSQL: {users} user{'s' * (users > 1)} × {clients} clients, wall"
                 yield from _compared(title, _by_threads(lab, peers), limit=1 / _CLIENTS.get(users, 1))
 
 

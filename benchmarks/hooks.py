@@ -131,7 +131,7 @@ def prompting(lab: SpeedLab) -> Iterator[Measurement]:
         )
     cost = middle(ours[1:])
     bar = at_most(cost.wall, 110, "ms")
-    title = f"prompt hook, exec to answer, {size:,} messages, wall"
+    title = f"prompt hook to its answer, {size:,}, wall"
     yield compared(title, cost, _BARE, middle(bare[1:]), clock="wall", bar=bar)
 
 

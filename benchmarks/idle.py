@@ -22,12 +22,12 @@ _NEWEST = "SELECT max(seq) FROM messages WHERE space = '/{}' AND chat = 'monday'
 def rounds(lab: SpeedLab) -> Iterator[Measurement]:
     """Look for work for everyone when all is done, beside a query for each space; and count statements."""
     path = lab.folder / "idle.db"
-    yield from _measured(lab, str(path), lambda: sqlite3.connect(path), "worker's round")
+    yield from _measured(lab, str(path), lambda: sqlite3.connect(path), "")
     if is_there("psycopg") and (lab.url or is_there(SERVER)):
         psycopg = importlib.import_module("psycopg")
         with new_database(lab.url) as url:
             connect = partial(psycopg.connect, url, autocommit=True, options="-c search_path=holdfast")
-            yield from _measured(lab, url, connect, "PostgreSQL: worker's round")
+            yield from _measured(lab, url, connect, "PostgreSQL: ")
 
 
 def _measured(lab: SpeedLab, location: str, connect: Callable[[], Any], name: str) -> Iterator[Measurement]:
@@ -48,9 +48,9 @@ def _measured(lab: SpeedLab, location: str, connect: Callable[[], Any], name: st
         taken = [[cost_of(work) / spaces for work in works] for _ in range(lab.plan.rounds)]
         count = statements(works[0]) / spaces
     ours, theirs = (middle(costs) for costs in zip(*taken, strict=True))
-    title = f"{name}, each of {spaces:,} idle spaces"
-    yield compared(title, ours, "a SELECT", theirs, "µs", clock="wall")
-    yield Measurement(f"{title}: statements", count, "statements")
+    title = f"{name}idle space of {spaces:,}"
+    yield compared(f"{title}, wall", ours, "a SELECT", theirs, "µs", clock="wall")
+    yield Measurement(f"{title}, statements", count, "statements")
 
 
 def statements(work: Callable[[], object]) -> int:

@@ -137,7 +137,7 @@ def compared(
 ) -> Measurement:
     """Make a measurement that is held against another; at most `limit` times its time, or `bar`, is asked."""
     ratio = getattr(ours, clock) / getattr(theirs, clock)
-    bar = bar if limit is None else at_most(ratio, limit, f"× {against}")
+    bar = bar if limit is None else at_most(ratio, limit, "×")
     return measured(name, ours, unit, against=against, theirs=theirs, ratio=ratio, bar=bar)
 
 
@@ -173,7 +173,7 @@ def figures(measurements: Sequence[Measurement]) -> dict[str, object]:
 def ratios(measurements: Iterable[Measurement]) -> dict[str, float]:
     """Return what can be compared with other runs: ratios by name and by what stands beside, and counts."""
     return {
-        f"{one.name} × {one.against}" if one.ratio is not None else f"{one.name}, {one.unit}": round(value, 3)
+        f"{one.name} × {one.against}" if one.ratio is not None else one.name: round(value, 3)
         for one in measurements
         if (value := one.ratio if one.wall is not None else one.value) is not None
     }

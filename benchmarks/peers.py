@@ -216,9 +216,9 @@ class OpenAISession:
 
 
 PEERS: dict[str, tuple[Callable[[Path, Durability], Peer], str]] = {
-    "bare INSERT": (Bare, ""),
-    "INSERT + FTS5": (Indexed, ""),
-    "OpenAI session": (OpenAISession, "agents"),
+    "bare": (Bare, ""),
+    "FTS5": (Indexed, ""),
+    "OpenAI": (OpenAISession, "agents"),
 }
 """What opens each at a path, and the module that it needs."""
 

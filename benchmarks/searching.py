@@ -72,7 +72,7 @@ def in_one_chat(lab: SpeedLab) -> Iterator[Measurement]:
         asked = lab.words.frequent(lab.plan.slow_queries, _FREQUENT)
         ours, theirs = map(middle, lab.in_turns([memory.recall, _top(other)], asked=asked))
     bar = at_most(ours.cpu, 8, "ms") if size == 100_000 else None
-    yield compared(f"recall, one chat of {size:,}, frequent words", ours, "FTS5", theirs, bar=bar)
+    yield compared(f"recall, one chat of {size:,}, frequent", ours, "FTS5", theirs, bar=bar)
 
 
 def _searches() -> dict[str, tuple[Callable[[Path], Baseline], str]]:
@@ -105,7 +105,7 @@ def prompts(lab: SpeedLab) -> Iterator[Measurement]:
         ]
         ours, recall = map(middle, lab.in_turns(contenders))
     bar = at_most(ours.cpu, 4.5, "ms") if size == 100_000 else None
-    title = f"prompt of {_BUDGET:,} tokens with recall, {size:,} messages"
+    title = f"prompt of {_BUDGET:,} with recall, {size:,}"
     yield compared(title, ours, "recall", recall, bar=bar)
 
 
@@ -128,7 +128,7 @@ def first(lab: SpeedLab) -> Iterator[Measurement]:
     found = {name: middle(some[1:]) for name, some in costs.items()}
     bare = found.pop("bare Python")
     ours = found.pop("Holdfast") - bare
-    title = f"first question, {size:,} messages, over bare Python"
+    title = f"first question of a process, {size:,}"
     bar = at_most(ours.cpu, 90, "ms") if size == 100_000 else None
     for name, theirs in found.items():
         yield compared(title, ours, name, theirs - bare, bar=bar if name == "FTS5" else None)

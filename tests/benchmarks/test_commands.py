@@ -185,22 +185,28 @@ def test_what_is_installed_stands_beside_recall_and_appends(locomo: Path, tmp_pa
     for one in numbers["measurements"]:
         beside.setdefault(one["name"], set()).add(one["against"])
     stores = {name for name, (_, module) in PEERS.items() if is_there(module)}
-    assert beside["append, durability full, wall"] == stores
-    for row in ("recall, 50 messages", "first question, 50 messages, over bare Python",
-                "until searchable, a message of 20"):  # fmt: skip
+    assert beside["append, full durability, wall"] == stores
+    for row in (
+        "recall, 50 messages",
+        "first question of a process, 50",
+        "until searchable, a message of 20",
+    ):
         assert beside[row] == {"FTS5", *({"tantivy"} & installed().keys())}
     assert beside["window of 8,000 tokens, 60 messages"] == {"backward read", "20 messages"}
     ratios = numbers["ratios"].keys()
-    for row in ("prompt hook, exec to answer, 50 messages, wall × bare Python",
-                "prompt of 8,000 tokens with recall, 50 messages × recall",
-                "recall, one chat of 60, frequent words × FTS5",
-                "worker's round, each of 2 idle spaces: statements, statements",
-                "memory of a user of 20 messages, KB",
-                "newly opened user of 30 messages × FTS5 opened",
-                "append, durability normal, wall × bare INSERT",
-                "PostgreSQL: append, wall × plain INSERT",
-                "PostgreSQL: 1 user × 2 clients, a message, wall × plain INSERT",
-                "PostgreSQL: 2 users × 2 clients, a message, wall × plain INSERT"):  # fmt: skip
+    for row in (
+        "prompt hook to its answer, 50, wall × bare Python",
+        "prompt of 8,000 with recall, 50 × recall",
+        "recall, one chat of 60, frequent × FTS5",
+        "idle space of 2, statements",
+        "memory of a user of 20 messages",
+        "newly opened user of 30 messages × FTS5 opened",
+        "append, normal durability, wall × bare",
+        "PostgreSQL: append, wall × plain",
+        "PostgreSQL: 1 user × 2 clients, wall × plain",
+        "PostgreSQL: 2 users × 2 clients, wall × plain",
+        "PostgreSQL: idle space of 2, statements",
+    ):
         assert row in ratios
     assert set(tmp_path.iterdir()) == {locomo}
 
