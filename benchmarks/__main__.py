@@ -1,6 +1,5 @@
 """`python -m benchmarks`: how well recall finds and how fast everything is, on this machine."""
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,29 +32,20 @@ def recall(
     options: Output,
     *,
     data: Data,
-    strip_markup: Annotated[
-        bool,
-        typer.Option("--strip-markup", help="Remove the markup of tool use from the sessions of agents."),
-    ] = False,
     embed: Annotated[
         str | None, typer.Option(metavar="NAME", help="Find by this embedder as well; auto: $HOLDFAST_EMBED.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write all of it there as JSON.")
     ] = None,
 ) -> None:
     """Measure how well recall finds, beside other searches.
 
     Reads LoCoMo, RealMem, sessions of agents with questions.jsonl, and sets of your own.
 
-    Example: `python -m benchmarks recall locomo.json realmem/ --out recall.json`
+    Example: `python -m benchmarks recall locomo.json realmem/`
     """
     # No other part is loaded.
     from benchmarks.recall import run
 
-    report = run(data, strip_markup=strip_markup, embed=embed, progress=_progress)
-    if out:
-        out.write_text(json.dumps(report.numbers, indent=1), encoding="utf-8")
+    report = run(data, embed=embed, progress=_progress)
     _show(report, options)
 
 
@@ -177,9 +167,6 @@ def context(options: Output, *, data: Data, only: Only = None) -> None:
 def records(
     options: Output,
     *,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="At small size, to see that it works; the bars are for full size.")
-    ] = False,
     pairs: Annotated[
         list[Path] | None,
         typer.Option(
@@ -200,15 +187,13 @@ def records(
 ) -> None:
     """Measure what it takes to keep what is known, and how well texts are merged and guarded.
 
-    Example: `python -m benchmarks records --quick`
+    Example: `python -m benchmarks records --only guard`
     """
     # No other part is loaded.
     from benchmarks.records import PARTS, run
 
     _check_parts(only, PARTS)
-    report = run(
-        quick=quick, pairs=pairs or (), texts=texts or (), only=only or (), folder=folder, progress=_progress
-    )
+    report = run(pairs=pairs or (), texts=texts or (), only=only or (), folder=folder, progress=_progress)
     _show(report, options)
 
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import math
 import re
 import sqlite3
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import Stemmer
-
-from holdfast.text import analyze
 
 _WORD = re.compile(r"\w+")
 
@@ -65,75 +60,6 @@ class FullText:
         return [key for (key,) in self._db.execute(sql, (query, limit))]
 
 
-class _InMemory:
-    """A search that is made anew of all texts when one was added."""
-
-    def __init__(self) -> None:
-        self._keys: list[str] = []
-        self._texts: list[str] = []
-        self._ranker: Any = None
-
-    def add(self, key: str, text: str) -> None:
-        """Take in a text."""
-        self._keys.append(key)
-        self._texts.append(text)
-        self._ranker = None
-
-
-class Okapi(_InMemory):
-    """The package rank_bm25 as its own page shows it: BM25Okapi over words that stand between spaces."""
-
-    needs = "rank_bm25"
-
-    def rank(self, question: str, limit: int) -> list[str]:
-        """Return the keys of the best texts."""
-        if self._ranker is None:
-            words = [text.lower().split() for text in self._texts]
-            self._ranker = importlib.import_module(self.needs).BM25Okapi(words)
-        scores = self._ranker.get_scores(question.lower().split())
-        return [self._keys[place] for place in np.argsort(-scores, kind="stable")[:limit]]
-
-
-class PlainBM25:
-    """BM25 over stems without stop words, with the analysis that Holdfast uses and nothing else of it."""
-
-    def __init__(self, k1: float = 1.5, b: float = 0.5) -> None:
-        self._k1, self._b = k1, b
-        self._keys: list[str] = []
-        self._counts: list[Counter[str]] = []
-        self._having: Counter[str] = Counter()
-        self._words = 0
-
-    def add(self, key: str, text: str) -> None:
-        """Take in a text."""
-        counts = Counter(stems(text))
-        self._keys.append(key)
-        self._counts.append(counts)
-        self._having.update(counts.keys())
-        self._words += counts.total()
-
-    def rank(self, question: str, limit: int) -> list[str]:
-        """Return the keys of the best texts."""
-        number = len(self._keys)
-        mean = self._words / max(1, number)
-        asked = {
-            term: count * math.log(1 + (number - self._having[term] + 0.5) / (self._having[term] + 0.5))
-            for term, count in Counter(stems(question)).items()
-        }
-        scores = []
-        for counts in self._counts:
-            norm = self._k1 * (1 - self._b + self._b * counts.total() / max(mean, 1.0))
-            found = ((counts[term], weight) for term, weight in asked.items() if term in counts)
-            scores.append(sum(weight * tf * (self._k1 + 1) / (tf + norm) for tf, weight in found))
-        return [self._keys[place] for place in np.argsort(-np.array(scores), kind="stable")[:limit]]
-
-
-def stems(text: str) -> list[str]:
-    """Return the stems of the words of a text that say something."""
-    words = (word for token in analyze.tokens(text) for word in analyze.split(token))
-    return [analyze.normal(word) for word in words if word not in analyze.STOP_WORDS]
-
-
 class Tantivy:
     """The package tantivy: English stems, any word of the question, each text stored with it."""
 
@@ -175,15 +101,26 @@ class Tantivy:
             self._index.reload()
 
 
-class Bm25s(_InMemory):
-    """The package bm25s as its own page shows it: its stop words, English stems, BM25 in a sparse matrix."""
+class Bm25s:
+    """The package bm25s as its own page shows it: its stop words, English stems, BM25 in a sparse matrix.
+
+    It is made anew of all texts when one was added.
+    """
 
     needs = "bm25s"
 
     def __init__(self) -> None:
-        super().__init__()
+        self._keys: list[str] = []
+        self._texts: list[str] = []
+        self._ranker: Any = None
         self._bm25s: Any = importlib.import_module("bm25s")
         self._stemmer = Stemmer.Stemmer("english")
+
+    def add(self, key: str, text: str) -> None:
+        """Take in a text."""
+        self._keys.append(key)
+        self._texts.append(text)
+        self._ranker = None
 
     def rank(self, question: str, limit: int) -> list[str]:
         """Return the keys of the best texts."""
@@ -198,15 +135,14 @@ class Bm25s(_InMemory):
         return self._bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
 
 
-BASELINES: dict[str, type[FullText | Tantivy | Bm25s | Okapi]] = {
+BASELINES: dict[str, type[FullText | Tantivy | Bm25s]] = {
     "SQLite FTS5 (porter, any word)": FullText,
     "tantivy": Tantivy,
     "bm25s": Bm25s,
-    "rank_bm25": Okapi,
 }
 
 
-def installed() -> dict[str, type[FullText | Tantivy | Bm25s | Okapi]]:
+def installed() -> dict[str, type[FullText | Tantivy | Bm25s]]:
     """Return the baselines whose packages are installed."""
     return {
         name: one for name, one in BASELINES.items() if not one.needs or importlib.util.find_spec(one.needs)

@@ -54,7 +54,7 @@ def _measured(lab: SpeedLab, location: str, connect: Callable[[], Any], name: st
 
 
 def statements(work: Callable[[], object]) -> int:
-    """Count the statements that a piece of work runs in this thread, without those around transactions."""
+    """Count the statements that work runs in this thread; on PostgreSQL without BEGIN and COMMIT."""
     count = 0
 
     def look(frame: FrameType, event: str, called: object) -> None:

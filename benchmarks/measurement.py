@@ -210,7 +210,7 @@ class SpeedPlan:
 
 
 QUICK = SpeedPlan()
-FULL = SpeedPlan(sizes=(10_000, 100_000, 1_000_000), spaces=1_000, idle=3_000)
+FULL = SpeedPlan(sizes=(10_000, 100_000, 1_000_000), spaces=1_000)
 
 
 @dataclass(frozen=True, slots=True)

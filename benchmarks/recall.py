@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks.baselines import BASELINES, Baseline, PlainBM25, installed
+from benchmarks.baselines import BASELINES, Baseline, installed
 from benchmarks.clock import timed
 from benchmarks.datasets import Corpus, Question, Session, Unit
 from benchmarks.machine import basis
 from benchmarks.metrics import RESAMPLES, SEED, Answer
-from benchmarks.readers import agent_sessions, found_in
+from benchmarks.readers import found_in
 from benchmarks.report import Report, Table
 from benchmarks.scoreboard import Scores
 from holdfast.errors import InvalidInput
@@ -39,7 +39,6 @@ Rank = Callable[[str, int], Sequence[str]]  # a question and how many to give, b
 def run(
     paths: Sequence[Path],
     *,
-    strip_markup: bool = False,
     embed: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
@@ -47,7 +46,6 @@ def run(
 
     Args:
         paths: files of data sets, or folders of them.
-        strip_markup: remove the markup of tool use from the sessions of agents, and leave what is in it.
         embed: an embedder as `Memory` takes it: Holdfast finds by its meaning as well, beside words alone.
         progress: is told what is being done.
 
@@ -62,10 +60,9 @@ def run(
         by_unit: dict[Unit, Scores] = {}
         for corpus in (corpus for one in found for corpus in one.corpora()):
             files += corpus.files
-            stripped = strip_markup and reader is agent_sessions.READER
-            scores = by_unit.setdefault(corpus.unit, Scores(reader, corpus.unit, stripped=stripped))
+            scores = by_unit.setdefault(corpus.unit, Scores(reader, corpus.unit))
             progress(f"{reader.name}: {len(corpus.questions)} questions about {corpus.name}")
-            _measure(agent_sessions.without_markup(corpus) if stripped else corpus, scores, embed)
+            _measure(corpus, scores, embed)
         for unit, scores in by_unit.items():
             sets[f"{reader.name}, {unit}s"] = scores.numbers()
             tables += scores.tables()
@@ -86,8 +83,6 @@ def run(
 def _measure(corpus: Corpus, scores: Scores, embed: str | None) -> None:
     """Ask every question; one sees the sessions that there are when it is asked."""
     baselines: dict[str, Baseline] = {name: make() for name, make in installed().items()}
-    if corpus.unit == "session":
-        baselines = {"BM25 of sessions (stems, stop words)": PlainBM25(), **baselines}
     with Memory(":memory:", user="person", embed=embed, learning=UNLIMITED) as memory:
         words = {f"{name}, words alone": rank for name, rank in _ours(memory, corpus.unit, 0).items()}
         ours = {**_ours(memory, corpus.unit), **(words if embed else {})}

@@ -68,18 +68,6 @@ class RecordsPlan:
 
 
 FULL = RecordsPlan()
-QUICK = RecordsPlan(
-    records=1_000,
-    rounds=3,
-    block=50,
-    settling=2,
-    merges=50,
-    facts=20,
-    chat=50,
-    queries=10,
-    repeats=3,
-    guarded=5,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,30 +319,27 @@ PARTS = (*MEASUREMENTS, "examples")
 
 def run(
     *,
-    quick: bool = False,
     pairs: Sequence[Path] = (),
     texts: Sequence[Path] = (),
     folder: Path | None = None,
     only: Sequence[str] = (),
-    plan: RecordsPlan | None = None,
+    plan: RecordsPlan = FULL,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure, in about a minute.
 
     Args:
-        quick: measure less, which shows that it works and no more.
         pairs: files of labelled pairs for the merge; the held-out ones of a checkout when empty.
         texts: files of labelled texts for the guard; as above.
         folder: where the measured databases are made and removed again; its disk is the one that counts.
         only: names of `PARTS`; all when empty.
-        plan: sets everything that `quick` sets, and more.
+        plan: how much is measured.
         progress: is told what is being done.
 
     Raises:
         InvalidInput: a file has something else than labelled examples.
 
     """
-    plan = plan or (QUICK if quick else FULL)
     given = {"merge": pairs, "guard": texts} if not only or "examples" in only else {}
     judged = {name: judge_examples(name, files, progress) for name, files in given.items()}
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:

@@ -24,9 +24,9 @@ Groups = dict[str, NDArray[np.bool_]]  # of questions, by name
 class Scores:
     """Gathers the answers of each system to the same questions."""
 
-    def __init__(self, reader: Reader, unit: Unit, *, stripped: bool = False) -> None:
+    def __init__(self, reader: Reader, unit: Unit) -> None:
         self.left_out = 0
-        self._reader, self._unit, self._stripped = reader, unit, stripped
+        self._reader, self._unit = reader, unit
         self._kinds: list[str] = []
         self._rows: dict[str, list[list[float]]] = {}
         self._ms: dict[str, list[float]] = {}
@@ -41,7 +41,6 @@ class Scores:
     def numbers(self) -> dict[str, object]:
         """Return all of it as JSON-compatible data."""
         return {
-            "markup stripped": self._stripped,
             "unit": self._unit,
             "left_out": self.left_out,
             "groups": {name: self._group(chosen) for name, chosen in self._groups().items()},
@@ -99,7 +98,6 @@ class Scores:
     def _title(self, count: int) -> str:
         notes = [f"{self.left_out} without a known answer left out"] if self.left_out else []
         notes += ["of " + ", ".join(self._reader.main)] if self._reader.main else []
-        notes += ["markup of tools stripped"] if self._stripped else []
         return "; ".join([f"{self._reader.name}, {self._unit}s: {count} questions", *notes])
 
     def _main_table(self, main: NDArray[np.bool_]) -> Table:

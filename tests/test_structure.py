@@ -256,7 +256,7 @@ HOMES = {
     "psycopg": "store",
     "psycopg_pool": "store",
     "socket": "integrations",  # a type only
-    **dict.fromkeys("sumy psutil rank_bm25 benchmarks urllib http".split(), ""),
+    **dict.fromkeys("sumy psutil benchmarks urllib http".split(), ""),
 }
 
 

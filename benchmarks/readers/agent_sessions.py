@@ -9,9 +9,7 @@ its place from 0. All sessions are one memory.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from holdfast.errors import InvalidInput
 from holdfast.types import Message
 from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 
-_MARKUP = re.compile(r"</?(?:tool-use|details)\b[^>]*>|<summary>[^<]*</summary>")
 _EMPTY = "…"  # a message without text keeps its place
 
 
@@ -85,23 +82,6 @@ def _text(content: object) -> str:
 def _places(value: object) -> tuple[str, ...]:
     pairs = (list_of(pair) for pair in list_of(value))
     return tuple(dict.fromkeys(":".join(map(str, pair)) for pair in pairs))
-
-
-def without_markup(corpus: Corpus) -> Corpus:
-    """Remove the elements in which an exporter wraps the use of tools; what is in them stays."""
-    return replace(
-        corpus,
-        sessions=tuple(
-            Session(
-                session.id,
-                tuple(
-                    replace(message, content=_MARKUP.sub("", message.content).strip() or _EMPTY)
-                    for message in session.messages
-                ),
-            )
-            for session in corpus.sessions
-        ),
-    )
 
 
 READER = Reader("agent sessions", _knows, _read)

@@ -141,9 +141,9 @@ def test_recall_finds_the_known_answers_and_no_others(locomo: Path, tmp_path: Pa
         "questions": [{"question": "Which kayak?", "gold": ["tuesday"]}],
     }
     write_json(tmp_path / "own.json", own)
-    told = called("recall", tmp_path, "--out", tmp_path / "out")
+    told = called("recall", tmp_path)
     assert ("R@10" in told.stdout, "conv-1" in told.stderr) == (True, True)
-    numbers = parsed((tmp_path / "out").read_text("utf-8"))
+    numbers = asked("recall", tmp_path)
     assert numbers["files"].keys() == {str(locomo), str(tmp_path / "own.json")}
     found = numbers["sets"]["LoCoMo, messages"]
     assert (found["unit"], found["left_out"]) == ("message", 1)
@@ -277,7 +277,7 @@ def test_records_are_measured_and_examples_judged(tmp_path: Path) -> None:
     ]
     of_pairs = write_lines(tmp_path / "pairs.jsonl", pairs)
     of_texts = write_lines(tmp_path / "texts.jsonl", texts)
-    words = ("records", "--quick", "--only", "examples")
+    words = ("records", "--only", "examples")
     judged = asked(*words, "--pairs", of_pairs, "--texts", of_texts)
     confusion = judged["merge"][0]["fitted"]["confusion"]
     assert [confusion[label][label] for label in labels.values()] == [1, 1, 1]
