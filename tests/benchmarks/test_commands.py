@@ -312,7 +312,7 @@ def test_every_hook_is_called(tmp_path: Path) -> None:
     assert measured.keys() == {
         f"{event}, 10 messages, {which}" for event in events for which in ("p50", "p95")
     }
-    assert measured["prompt, 10 messages, p50"]["bar"] == "≤ 150 ms of wall time"
+    assert measured["prompt, 10 messages, p50"]["bar"] == "≤ 110 ms of wall time"
 
 
 @each(
