@@ -7,10 +7,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.datasets import Corpus, Reader, parsed
-from benchmarks.readers import agent_sessions, locomo, own, realmem
+from benchmarks.readers import (
+    agent_sessions,
+    beam,
+    locomo,
+    longmemeval,
+    memsim,
+    own,
+    realmem,
+    realtalk,
+)
 from holdfast.errors import InvalidInput
 
-READERS = tuple(module.READER for module in (locomo, realmem, agent_sessions, own))
+READERS = tuple(
+    module.READER for module in (locomo, realmem, agent_sessions, longmemeval, realtalk, beam, memsim, own)
+)
 
 
 class Found(NamedTuple):

@@ -46,12 +46,12 @@ def _read(path: Path, value: object) -> Iterator[Corpus]:
         name = text_of(one.get("sample_id")) or f"{path.stem}:{number}"
         sessions = tuple(
             Session(f"{name}/{key}", _turns(turns, text_of(said_in.get(f"{key}_date_time"))))
-            for key, turns in _sessions_in(said_in)
+            for key, turns in sessions_in(said_in)
         )
-        yield Corpus(name, sessions, _questions_in(one.get("qa"), sessions), files=(path,))
+        yield Corpus(name, sessions, questions_in(one.get("qa"), sessions, CATEGORIES), files=(path,))
 
 
-def _sessions_in(value: Mapping[str, object]) -> list[tuple[str, list[dict[str, object]]]]:
+def sessions_in(value: Mapping[str, object]) -> list[tuple[str, list[dict[str, object]]]]:
     """List the sessions of a conversation, `session_1` and on, in their order: name and turns."""
     names = [name for name in value if _SESSION.fullmatch(name) and isinstance(value[name], list)]
     return [(name, dicts_of(value[name])) for name in sorted(names, key=lambda name: int(name[8:]))]
@@ -64,7 +64,7 @@ def _turns(turns: list[dict[str, object]], time: str) -> tuple[Message, ...]:
         for index, turn in enumerate(turns)
         for message in said(
             "user",
-            "\n".join(filter(None, (text_of(turn.get("text")), _caption(turn)))),
+            "\n".join(filter(None, (text_of(turn.get("text")), caption(turn)))),
             text_of(turn.get("dia_id")),
             name=turn.get("speaker"),
             at=start + index * TURN if start else None,
@@ -72,13 +72,15 @@ def _turns(turns: list[dict[str, object]], time: str) -> tuple[Message, ...]:
     )
 
 
-def _caption(turn: Mapping[str, object]) -> str:
+def caption(turn: Mapping[str, object]) -> str:
     """Return what is in the image of a turn, as text."""
     text = text_of(turn.get("blip_caption"))
     return f"[image: {text}]" if text else ""
 
 
-def _questions_in(value: object, sessions: Iterable[Session]) -> tuple[Question, ...]:
+def questions_in(
+    value: object, sessions: Iterable[Session], categories: Mapping[int, str]
+) -> tuple[Question, ...]:
     """List the questions about some sessions with their evidence mended.
 
     `D8:6; D9:17` becomes two turns, `D:11:26` becomes `D11:26`, `D30:05` becomes `D30:5`, `D12:3-D12:5` three
@@ -88,7 +90,7 @@ def _questions_in(value: object, sessions: Iterable[Session]) -> tuple[Question,
     return tuple(
         Question(
             text_of(one["question"]),
-            _kind(one.get("category")),
+            _kind(one.get("category"), categories),
             tuple(turn for turn in _mended(one.get("evidence")) if turn in known),
             answer="" if one.get("answer") is None else str(one["answer"]),
         )
@@ -97,8 +99,8 @@ def _questions_in(value: object, sessions: Iterable[Session]) -> tuple[Question,
     )
 
 
-def _kind(category: object) -> str:
-    return CATEGORIES.get(category, "other") if isinstance(category, int) else "other"
+def _kind(category: object, categories: Mapping[int, str]) -> str:
+    return categories.get(category, "other") if isinstance(category, int) else "other"
 
 
 def _mended(evidence: object) -> dict[str, None]:

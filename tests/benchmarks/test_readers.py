@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,83 @@ def test_realmem_has_sessions_in_order_and_queries_about_earlier_ones(tmp_path: 
     )
 
 
+@pytest.mark.parametrize("cut", [False, True])
+def test_beam_finds_the_chat_beside_the_questions(tmp_path: Path, cut: bool) -> None:
+    said = [
+        [{"id": 0, "role": "user", "content": "Sprint? ->-> 1,1", "time_anchor": "March-15-2024"}],
+        [{"id": 2, "role": "user", "content": "It ends on March 29."}],
+    ]
+    folder = tmp_path / "100K" / "1"
+    chat = write_json(folder / "chat.json", [{"batch_number": 1, "turns": said}])
+    if cut:
+        chat = write_json(folder / "chat_trunecated.json", [{"batch_number": 1, "turns": said[:1]}])
+    asked = {
+        "information_extraction": [{"question": "End?", "source_chat_ids": [2, 9], "rubric": []}],
+        "temporal_reasoning": [{"question": "Long?", "source_chat_ids": {"first": [[0]]}, "rubric": []}],
+    }
+    questions = write_json(folder / "probing_questions" / "probing_questions.json", asked)
+    (corpus,) = corpora(tmp_path, "BEAM")
+    assert (corpus.name, corpus.files) == ("100K/1", (chat, questions))
+    first = next(iter(corpus.messages()))
+    assert (first.id, first.content, str(first.at)) == ("0", "Sprint?", "2024-03-15 00:00:00+00:00")
+    assert corpus.questions == (
+        Question("End?", "information_extraction", () if cut else ("2",)),
+        Question("Long?", "temporal_reasoning", ("0",)),
+    )
+    for file in folder.glob("*.json"):
+        file.unlink()
+    with pytest.raises(InvalidInput, match=r"no chat\.json"):
+        corpora(tmp_path, "BEAM")
+
+
+INSTANCE = {
+    "question_id": "q1",
+    "question_type": "knowledge-update",
+    "question": "Which tea?",
+    "haystack_session_ids": ["late", "early"],
+    "haystack_dates": ["2023/05/21 (Sun) 23:50", "2023/05/20 (Sat) 02:21"],
+    "haystack_sessions": [[{"role": "user", "content": text}] for text in ("Oolong now.", "Tea.")],
+    "answer_session_ids": ["late", "gone"],
+}
+UNKNOWN = INSTANCE | {"question_id": "q_abs"}
+REALTALK = {
+    "session_1": [
+        {"clean_text": text, "speaker": "Ann", "dia_id": f"D1:{n}", "date_time": "29.12.2023, 00:51:12"}
+        for n, text in enumerate(["Hey", "Ran"], 1)
+    ],
+    "qa": [{"question": "When?", "answer": "x", "evidence": ["D1:1-D1:2"], "category": 2}],
+}
+NOTES = [
+    {"mid": n, "message": text, "time": "2024年04月01日 周一 08:30", "place": "上海"}
+    for n, text in enumerate(["我将要参加论坛。", "论坛的地点是北京。"])
+]
+ASKED = {"qid": 0, "question": "地点是什么？", "answer": "北京", "target_step_id": [1, 7], "time": "?"}
+PARTS = [{"tid": 0, "message_list": NOTES, "question_list": [ASKED, ASKED | {"question": "[ERRORQ]"}]}]
+WHOLE = {"simple": {"events": [{"tid": 0, "message_list": NOTES, "QA": ASKED}], "items": None}}
+PLACE = Question("地点是什么？", "simple", ("1",))
+TEA = Question("Which tea?", "knowledge-update", ("late",))
+RUN = Question("When?", "temporal", ("D1:1", "D1:2"), "x")
+
+
+@each(
+    ("file", "reader", "value", "newest", "question"),
+    [
+        ("s.json", "LongMemEval", [INSTANCE], "Oolong now. 2023-05-21", TEA),
+        ("s.json", "LongMemEval", [UNKNOWN], "Oolong now. 2023-05-21", replace(TEA, gold=())),
+        ("s.json", "REALTALK", REALTALK, "Ran 2023-12-29", RUN),
+        ("memdaily.json", "MemSim", WHOLE, "论坛的地点是北京。 2024-04-01", PLACE),
+        ("01_simple_events.json", "MemSim", PARTS, "论坛的地点是北京。 2024-04-01", PLACE),
+    ],
+)
+def test_messages_have_their_order_and_questions_their_evidence(
+    tmp_path: Path, file: str, reader: str, value: object, newest: str, question: Question
+) -> None:
+    (corpus,) = corpora(write_json(tmp_path / reader / file, value), reader)
+    said = list(corpus.messages())
+    assert (len(said), f"{said[-1].content} {said[-1].at:%Y-%m-%d}") == (2, newest)
+    assert corpus.questions == (question,)
+
+
 def test_sessions_of_agents_lie_beside_their_questions(tmp_path: Path) -> None:
     page = "<tool-use a='b'><details>\n<summary>Tool</summary>\n8080\n</details></tool-use>"
     said = [{"role": "user", "content": "Which port?"}, {"role": "assistant", "content": page}]
@@ -184,12 +262,17 @@ def test_a_folder_is_searched_and_what_is_no_data_set_passed_over(tmp_path: Path
 
 ATOMS: list[object] = [
     *("", "x", "D1:1", "D1:1-D999999:2", "\ud800", "9999-12-31 (x)", "99:99 pm on 99 Foo, 2023"),
-    *("2023-02-31", "12:00 pm on 41 May, 2023"),
+    *("31.02.2024, 25:00:00", "2024年13月41日 08:30", "May-45-2024", "2023/99/99 (x) 99:99"),
     *(0, -1, 10**400, 1.5, float("nan"), None, True, [], {}, [[]], [{}], {"session_1": 1}),
 ]
 FORMS: list[object] = [
     [CONVERSATION],
     PERSON,
+    [INSTANCE],
+    REALTALK,
+    WHOLE,
+    PARTS,
+    {"knowledge_update": [{"question": "?", "rubric": [], "source_chat_ids": {"a": [1]}}]},
     OWN,
 ]
 
@@ -205,6 +288,7 @@ def mutated(rng: random.Random, value: object) -> object:
 @each("form", FORMS)
 def test_anything_anywhere_is_read_or_refused(tmp_path: Path, form: object) -> None:
     rng = random.Random(5)
+    write_json(tmp_path / "chat.json", [{"turns": [[{"id": 1, "content": "a"}]]}])
     path = tmp_path / "questions" / "questions.json"
     for _ in range(300):
         value = mutated(rng, form)
