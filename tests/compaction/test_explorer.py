@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compaction_chats import Scribe, depths, fresh, leaves, policy, tell
+from compaction_chats import depths, policy, tell
 
 from holdfast import Chat, InvalidInput, Memory
 from tables import each
@@ -17,34 +17,6 @@ def compacted(memory: Memory) -> Chat:
     chat.compact(full=True, policy=DEEP)
     assert max(depths(chat)) >= 1
     return chat
-
-
-def test_what_is_no_summary_or_no_cursor_of_it_is_refused() -> None:
-    chat = fresh()
-    tell(chat, 40)
-    chat.compact(full=True, llm=Scribe(), policy=policy(1_500))
-    one, two = leaves(chat)[:2]
-    for cursor in (
-        "",
-        "x",
-        "-1",
-        "0",
-        "1.5",
-        "9" * 30,
-        "١",
-        "²",
-        " 2",
-        "10000",
-        chat.expand(two.id, 60).cursor,
-    ):
-        with pytest.raises(InvalidInput, match="cursor"):
-            chat.expand(one.id, cursor=cursor)
-    for identity in ("sum_0", "%", "' OR 1=1 --", chat.history()[0].id):
-        for call in (chat.expand, chat.describe):
-            with pytest.raises(InvalidInput, match=r"There is no summary .*window\(\).summaries"):
-                call(identity)
-    with pytest.raises(InvalidInput):
-        chat.expand(one.id, -1)
 
 
 # Whose a summary is: nobody finds it by its id but those who see its chat

@@ -7,7 +7,7 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import WAYS, AsyncScribe, Scribe, compact, fresh, policy, ranges, seqs, tell, words
+from compaction_chats import WAYS, AsyncScribe, Scribe, compact, fresh, policy, seqs, tell, words
 from tree_checks import check_window
 
 from holdfast import Chat, InvalidInput, Message, ToolCall, Window
@@ -59,7 +59,7 @@ def test_after_summaries_nothing_is_left_out_for_a_turn_that_began_long_ago(chat
     assert not window.omitted
 
 
-@each("messages", range(2, 20))
+@each("messages", [2, 9, 19])
 def test_summaries_leave_the_room_that_a_step_of_many_messages_takes(messages: int) -> None:
     chat = fresh()
     tell(chat, 20)
@@ -72,26 +72,6 @@ def test_summaries_leave_the_room_that_a_step_of_many_messages_takes(messages: i
         window = chat.window(budget)
         assert len(window.messages) >= messages + 2
         check_window(window, Lossless(budget), chat.history(), summaries)
-
-
-@pytest.mark.slow
-def test_of_a_session_that_is_compacted_for_its_room_all_is_shown_or_named_as_left_out(chat: Chat) -> None:
-    system = "Be careful. " * 500
-    room = 8_000
-    for turn in range(80):
-        chat.append(role="user", content=f"Turn {turn}: " + "what about the invoices of that week " * 8)
-        chat.append(role="assistant", content=f"Answer {turn}: " + "the invoices are in the archive " * 20)
-        if chat.needs_compaction(room):
-            chat.compact(budget=room)
-        prompt = chat.prompt(8_000, query=f"invoices of turn {turn}", system=system)
-        room = prompt.tokens["room"]
-        assert turn < 40 or chat.prompt(8_000, system=system).window.omitted == ()
-        window = prompt.window
-        told = [*seqs(window.messages)]
-        for first, last in [*ranges(window.summaries), *((one.first, one.last) for one in window.omitted)]:
-            told += range(first, last + 1)
-        assert sorted(told) == list(range(1, 2 * turn + 3))
-        assert turn < 40 or prompt.hits
 
 
 # Policies by their names, and what is refused

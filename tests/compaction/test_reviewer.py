@@ -55,14 +55,6 @@ def test_what_is_shown_and_how_many_messages_are_left_out(options: dict[str, Any
         assert bool(before) is bool(told)
 
 
-def test_two_hundred_messages_are_the_default() -> None:
-    chat = fresh()
-    for n in range(1, 252, 50):
-        tell(chat, 50, 12, first=n)
-    lines = chat.review().splitlines()
-    assert sum(line.startswith("[2025-03-01 ") for line in lines) == 200
-
-
 def test_summaries_of_what_was_said_before_are_the_background_and_of_nothing_since(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)

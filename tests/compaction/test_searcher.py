@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compaction_chats import START, Scribe, buffer, fresh, in_turn, minute, policy, seqs, tell
+from compaction_chats import START, Scribe, buffer, in_turn, minute, policy, seqs, tell
 
 from holdfast import Chat, Hit, InvalidInput, Memory, Message
 from tables import each
@@ -79,22 +79,6 @@ def test_what_is_no_search_is_refused(quick: Memory, options: dict[str, Any], wh
     deployed(quick.chat("c"))
     with pytest.raises(InvalidInput, match=what):
         quick.chat("c").search(**({"query": "a"} | options))
-
-
-IDENTIFIERS = ["ERR_4312", "src/a/b.py", "C0FFEE-42", "v2.31.4", "user@example.org", "10.0.3.17"]
-
-
-@each("identifier", IDENTIFIERS)
-def test_exact_identifiers_are_found_in_messages_and_summaries(identifier: str) -> None:
-    chat = fresh()
-    tell(chat, 4)
-    others = [other for other in IDENTIFIERS if other != identifier]
-    chat.append([Message("user", f"It stopped with {one} again.") for one in (identifier, *others)])
-    tell(chat, 40, first=20)
-    scribe = Scribe(in_turn("Nothing.", f"Cranes lift {identifier}.", "More boxes."))
-    chat.compact(full=True, llm=scribe, policy=policy())
-    assert chat.search(identifier, "messages")[0].seq == 5
-    assert chat.search(identifier, "summaries")[0].text == f"Cranes lift {identifier}."
 
 
 @each(
