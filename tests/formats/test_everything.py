@@ -113,7 +113,7 @@ def test_vectors_come_back_or_are_made_again(tmp_path: Path) -> None:
             assert memory.verify().problems == ()
 
 
-@pytest.mark.parametrize("body", ["no base64", "", 5, None, "AAA="])
+@each("body", ["no base64", "", 5, None, "AAA="])
 def test_a_vector_that_is_none_is_left_out_or_found(tmp_path: Path, body: object) -> None:
     with Memory(":memory:", user="ada") as memory:
         row = {"model": "m", "source": "message", "number": 1, "body": body}

@@ -74,10 +74,10 @@ def test_what_is_left_is_what_stands_outside_of_all_tags(parts: list[str]) -> No
 
 @pytest.mark.slow
 def test_megabytes_of_hostile_tags_are_read_in_linear_time() -> None:
-    for text in ("<private>" * 300_000, "</private>" * 300_000, "<" * 3_000_000, "< private " * 300_000):
+    for text in ("<private>" * 90_000, "</private>" * 90_000, "<" * 900_000, "< private " * 90_000):
         assert without_private(text).count("q") == 0
-    assert without_private("<private>" * 200_000 + "q" + "</private>" * 200_000) == PRIVATE
-    assert len(without_private_parts(["<private>x</private>"] * 50_000)) == 50_000
+    assert without_private("<private>" * 60_000 + "q" + "</private>" * 60_000) == PRIVATE
+    assert len(without_private_parts(["<private>x</private>"] * 20_000)) == 20_000
 
 
 def imported(memory: Memory, path: Path) -> str:
