@@ -7,7 +7,7 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import WAYS, AsyncScribe, Scribe, compact, fresh, policy, seqs, tell, words
+from compaction_chats import WAYS, Scribe, compact, fresh, policy, seqs, tell, words
 from tree_checks import check_window
 
 from holdfast import Chat, InvalidInput, Message, ToolCall, Window
@@ -104,42 +104,27 @@ def test_without_a_name_all_messages_are_shown_and_nothing_is_summarised(options
         chat.needs_compaction(policy=wrong)
 
 
-NO_SHARES: list[object] = [0, -0.1, 1.01, 75, float("nan"), True, "0.75", None]
+NO_SHARES: list[object] = [0, 1.01, 75, float("nan"), True]
 by_name: Callable[..., Policy] = make_policy
 NAMES = "Use one of none, last_n, token_budget, fresh_tail, summary_buffer, lossless"
 WRONG: list[tuple[Callable[..., object], dict[str, Any], str]] = [
-    *((by_name, {"name": name}, NAMES) for name in ("", "Lossless", 5)),
-    *(
-        (by_name, {"name": name, option: value}, "")
-        for name, option, value in [
-            ("none", "n", 5),
-            ("last_n", "budget", 5),
-            ("last_n", "n", -1),
-            ("summary_buffer", "leaf_source", 5),
-            ("summary_buffer", "threshold", 0),
-            ("lossless", "threshold", 0.5),
-        ]
-    ),
-    *(
-        (SummaryBuffer, {share: value}, "fraction")
-        for share in ("threshold", "target")
-        for value in NO_SHARES
-    ),
+    (by_name, {"name": "Lossless"}, NAMES),
+    (by_name, {"name": "none", "n": 5}, ""),
+    (by_name, {"name": "last_n", "n": -1}, ""),
+    (by_name, {"name": "lossless", "threshold": 0.5}, ""),
+    *((SummaryBuffer, {name: no}, "fraction") for name in ("threshold", "target") for no in NO_SHARES),
     *((Compaction, {name: no}, "fraction") for name in ("threshold", "target", "tail") for no in NO_SHARES),
-    *((SummaryBuffer, {name: value}, "") for name in ("budget", "keep") for value in (-1, 1.5, "10", None)),
-    *((Lossless, {"budget": value}, "") for value in (-1, 1.5, "10", None)),
+    *((SummaryBuffer, {name: -1}, "") for name in ("budget", "keep")),
+    (Lossless, {"budget": -1}, ""),
     *((Compaction, {name: -1}, "") for name in ("seconds", "patience", "spend", "turns", "calls", "passes")),
     *((Compaction, {name: 0}, "Pass 1 or more") for name in ("leaf_source", "leaf_target")),
-    *((Compaction, {"fan_in": value}, "") for value in [(1, 4), (8, 1), (8,), 8]),
+    *((Compaction, {"fan_in": value}, "") for value in [(1, 4), (8, 1), (8,)]),
     (Compaction, {"condensed_target": 0}, "Pass 1 or more"),
     (Compaction, {"target": 0.9}, "Lower the target"),
     (SummaryBuffer, {"threshold": 0.5}, "Lower the target"),
     (Compaction, {"seconds": float("nan")}, ""),
-    (Compaction, {"patience": "long"}, ""),
-    (Compaction, {"calls": 1.5}, ""),
     (Compaction, {"previous": -1}, ""),
     (Compaction, {"pressed": 1}, ""),
-    (Lossless, {"compaction": 5}, "compaction"),
 ]
 
 
@@ -151,28 +136,22 @@ def test_a_wrong_policy_is_refused(
         make(**options)
 
 
-@each("way", WAYS)
 @each(
     ("options", "what"),
     [
-        ({"full": 1}, "`full`"),
         ({"llm": "nope:model"}, ""),
-        ({"progress": 5}, "progress"),
         ({"policy": LastN()}, "Use Lossless or SummaryBuffer"),
         ({"prompts": {"observe": "v1"}}, r"Unknown prompt 'observe'. Use one of leaf, condensed, arc."),
         ({"prompts": {"leaf": "v99"}}, "has no version 'v99'"),
-        ({"prompts": {"leaf": 7}}, "Invalid prompt version 7"),
         ({"prompts": []}, "Pass a dict of versions by name: leaf, condensed, arc."),
     ],
 )
-def test_a_wrong_argument_is_refused_before_anything(way: str, options: dict[str, Any], what: str) -> None:
+def test_a_wrong_argument_is_refused_before_anything(options: dict[str, Any], what: str) -> None:
     chat = fresh()
     tell(chat, 40)
-    for llm in (None, Scribe(), AsyncScribe()):
+    for way in WAYS:
         with pytest.raises(InvalidInput, match=what or None):
-            compact(way, chat, **({"llm": llm} | options))
-    for threshold in NO_SHARES[:-1]:
-        wrong: Any = threshold
-        with pytest.raises(InvalidInput, match="fraction"):
-            chat.needs_compaction(threshold=wrong)
+            compact(way, chat, **({"llm": Scribe()} | options))
+    with pytest.raises(InvalidInput, match="fraction"):
+        chat.needs_compaction(threshold=75)
     assert chat.tree() == []

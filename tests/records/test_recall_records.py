@@ -61,31 +61,6 @@ def test_a_hit_says_which_record_it_is(daily: Memory) -> None:
     assert set(hit.why.words) >= {"garden", "wet"}
 
 
-def test_a_record_that_says_all_of_it_is_found_before_those_that_say_less(memory: Memory) -> None:
-    for n in range(20):
-        memory.chat("monday").append(role="user", content=f"the garden is far away, {n}")
-    memory.scoped(user="").remember("the roses in the garden need water at night", "lesson")
-    memory.remember("a garden", "finding")
-    first, second, *_ = memory.recall("when do the roses in the garden need water")
-    assert first.text == "the roses in the garden need water at night", "also of what the tenant shares"
-    assert first.score > second.score
-
-
-def test_a_record_is_found_in_any_script_and_by_its_identifiers(memory: Memory) -> None:
-    memory.remember("something else of another kind", "finding")
-    for text, query in (
-        ("The user prefers dark roses", "user preference"),
-        ("東京に住んでいます", "東京"),
-        ("Пользователь живёт в Москве", "Москве"),
-        ("die Straße ist naß", "Straße"),
-        ("deploy with kubectl-apply v1.2.3-rc4", "v1.2.3-rc4"),
-        ("see src/holdfast/records/view.py", "src/holdfast/records/view.py"),
-        ("x", "x"),
-    ):
-        record = memory.remember(text, "finding")
-        assert memory.recall(query)[0].id == record.id
-
-
 def test_since_and_until_are_when_it_was_written_or_replaced(daily: Memory) -> None:
     first, middle, _ = (daily.remember(f"garden {n}", "finding") for n in ("one", "two", "three"))
     second = middle.at

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast import Chat, Memory, acting_as
-from programs import run, start
+from programs import start
 from record_lists import fresh
 from tables import each
 
@@ -197,25 +197,6 @@ def test_times_of_validity_that_pass_do_not_change_a_prompt(location: str) -> No
     assert "Lisbon" in after.system
     assert "Berlin" not in after.system
     assert "this week" not in str(after.messages)
-
-
-@pytest.mark.slow
-def test_another_process_shows_the_same_and_does_not_move_it(
-    shared_location: str, reopen: Callable[[], Memory]
-) -> None:
-    memory = reopen()
-    memory.remember("old", "soul")
-    before = frozen(memory.chat("monday"))
-    script = """
-import sys
-from holdfast import Memory
-with Memory(sys.argv[1], user="ada") as memory:
-    memory.remember("new", "soul")
-    memory.chat("tuesday").remember("of another chat", merge=False)
-    print(memory.chat("monday").prompt().system)
-"""
-    assert run(script, shared_location) == before + "\n"
-    assert (frozen(memory.chat("monday")), memory.chat("monday").snapshot()) == (before, 1)
 
 
 # What a chat writes and what its prompts show are one transaction
