@@ -135,13 +135,10 @@ WRONG = [
     ("learn jobs --status open --retry x", "not both at once"),
     ("work --watch --limit 1", "until an interrupt"),
     ("work --prompt session", "is not like session=v2"),
-    *((f"pause --for={value}", "no time") for value in ("", "0h", "2", "2w", "-1h", "99999d", "h")),
-    *((f"learn usage --since={value}", "is not a time: write") for value in ("", "soon", "7w", "99999d")),
-    *((f"erase --chat c --messages={value}", "--messages") for value in ("x", "-3", "1-2-3", "3–7", "7-3")),
-    *(
-        (f"learn extract --chat c --messages={value}", "is not a message or range")
-        for value in ("a-b", "99-3", "0", "3-", f"1-{10**30}")
-    ),
+    *((f"pause --for={value}", "no time") for value in ("", "0h", "2w", "99999d")),
+    *((f"learn usage --since={value}", "is not a time: write") for value in ("", "soon", "99999d")),
+    *((f"erase --chat c --messages={value}", "--messages") for value in ("x", "1-2-3", "3–7", "7-3")),
+    ("learn extract --chat c --messages=0", "is not a message or range"),
 ]
 
 

@@ -172,6 +172,7 @@ THOUGHT = "The password of the harbour is swordfish."
 PICTURE = base64.b64encode(random.Random(1).randbytes(3_000)).decode()
 WRAPPED = base64.encodebytes(random.Random(2).randbytes(3_000)).decode()
 HEX = random.Random(3).randbytes(500).hex()
+SHORT = base64.urlsafe_b64encode(random.Random(4).randbytes(90)).decode()
 
 
 def parts(*others: object) -> Mapping[str, object]:
@@ -190,6 +191,7 @@ SECRETIVE: list[Message | Mapping[str, object]] = [
     Message("user", f"The gate is open. {PICTURE}"),
     Message("user", f"The gate is open.\n{WRAPPED}"),
     Message("user", f"The gate is open. {HEX}"),
+    Message("user", f"The gate is open. {SHORT}"),
     parts({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}),
 ]
 
@@ -201,14 +203,14 @@ def test_reasoning_and_payloads_reach_neither_a_model_nor_a_summary_nor_a_review
         chat.append(SECRETIVE)
         call = ToolCall("p", "paint", {"image": PICTURE, "path": "img/gate.png"})
         chat.append([Message("assistant", calls=(call,)), Message("tool", f"saved {PICTURE}", call_id="p")])
-        tell(chat, 30, first=15)
+        tell(chat, 30, first=16)
         assert chat.compact(full=True, llm=scribe, policy=policy()).leaves
         asked, review = "\n".join(copy.prompts), chat.review()
         assert review.count("gate is open") == len(SECRETIVE)
         assert asked.count("gate is open") >= len(SECRETIVE)
         texts = "\n".join([asked, review, *(one.text for one in chat.tree())])
         assert "swordfish" not in texts
-        for payload in (PICTURE, WRAPPED, HEX):
+        for payload in (PICTURE, WRAPPED, HEX, SHORT):
             assert not [
                 n for n in range(0, 1_000, 40) if payload[n : n + 40] and payload[n : n + 40] in texts
             ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -234,20 +233,6 @@ def test_a_rebuild_changes_no_hit_to_the_last_bit(memory: Memory) -> None:
     assert ask() == before
     assert repr(ask()) == why
     assert memory.verify().ok
-
-
-@pytest.mark.slow
-def test_all_databases_find_the_same_summaries_with_the_same_scores(
-    tmp_path: Path, postgres_url: str
-) -> None:
-    results = []
-    for location in (":memory:", str(tmp_path / "memory.db"), postgres_url):
-        with Memory(location, user="ada", clock=lambda: START) as memory:
-            many_quokkas(memory.chat("c"))
-            hits = [hit for query in QUERIES for hit in memory.recall(query, limit=50)]
-            results.append([(hit.source, hit.text, hit.score, hit.seq, hit.last_seq) for hit in hits])
-    assert results[0] == results[1] == results[2]
-    assert any(source == "summary" for source, *_ in results[0])
 
 
 def test_recall_of_an_agent_has_the_summaries_of_its_own_chats_only(memory: Memory) -> None:

@@ -150,7 +150,7 @@ def test_from_sqlite_to_postgresql_and_back(quick: Memory, postgres_url: str, tm
         assert back.verify().problems == ()
 
 
-def test_every_kind_of_space_comes_back(memory: Memory, tmp_path: Path) -> None:
+def test_every_kind_of_space_comes_back(tmp_path: Path) -> None:
     with Memory(":memory:") as app, Memory(":memory:") as copy:
         fill_every_space(app)
         left = {name: one for name, one in handles(app).items() if not one.scope.agent}

@@ -138,14 +138,12 @@ def test_what_does_not_name_one_thing_that_is_there_is_refused(ada: Memory) -> N
             {"messages": 1} | other
             for other in ({}, {"record": record}, {"user": "ada"}, {"chat": "unknown"})
         ),
-        *({"chat": chat} for chat in ("unknown", "", 5)),
+        *({"chat": chat} for chat in ("unknown", "")),
         *({"record": what} for what in ("rec_unknown", "finding", "something", gone)),
-        *({"user": user} for user in ("nobody", 5)),
-        *({"chat": "secret", "messages": some} for some in (0, -1, (2, 1), (0, 1), (1, 2, 3), (), (5, 99))),
-        *({"chat": "secret", "messages": some} for some in ("1", 1.0, True, (1, True), 99)),
+        {"user": "nobody"},
+        *({"chat": "secret", "messages": some} for some in (0, (2, 1), (1, 2, 3), (5, 99), True, 99)),
         {"chat": "secret", "by": "nobody"},
-        *({"chat": "secret", "rewrite": rewrite} for rewrite in (1, "later")),
-        *({"rewrite": rewrite} for rewrite in ("yes", None)),
+        {"rewrite": None},
         {"rewrite": True, "messages": 3},
     ]
     for wrong in many:

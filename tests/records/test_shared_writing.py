@@ -163,34 +163,6 @@ def test_uses_of_a_note_at_once_are_all_counted(memory: Memory) -> None:
     assert [one.uses for one in memory.records()] == [10]
 
 
-def test_who_reads_while_others_write_sees_what_was_acknowledged(reopen: Callable[[], Memory]) -> None:
-    writer, reader = reopen(), reopen()
-    written: list[str] = []
-    done = threading.Event()
-
-    def write() -> None:
-        try:
-            for n in range(40):
-                record = writer.remember(f"rain of day {n}", "finding")
-                written.append(record.id)
-        finally:
-            done.set()
-
-    def read() -> int:
-        looked = 0
-        while not done.is_set() or not looked:
-            before = list(written)
-            assert {hit.id for hit in reader.recall("rain", limit=100)} >= set(before)
-            listed = [record.id for record in reader.records()]
-            assert listed[: len(before)] == before
-            looked += 1
-        return looked
-
-    works: list[Callable[[], object]] = [write, read]
-    outcomes = at_once(works)
-    assert [one for one in outcomes if isinstance(one, Exception)] == []
-
-
 # Processes
 
 ADD = """
