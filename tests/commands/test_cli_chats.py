@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from datetime import datetime
 
 import pytest
@@ -262,30 +260,6 @@ def test_messages_are_referred_to_in_one_form(cli: Cli) -> None:
     hit = cli.json("recall", "kayaks part 2", "--chat", "team")["hits"][0]
     assert f"({hit['ref']})" in cli.text("recall", "kayaks part 2", "--chat", "team")
     assert cli.json("expand", hit["ref"])["messages"][0]["content"] == hit["text"]
-
-
-def test_the_hints_of_commands_refer_to_messages_in_one_form(cli: Cli) -> None:
-    with Memory(cli.db) as memory:
-        memory.chat("team").append([{"role": "user", "content": f"Kayak number {n}"} for n in range(1, 10)])
-        memory.remember("The kayaks are red.", chat="team", messages=(1, 2))
-        record = memory.remember("The kayaks are red.", chat="team", messages=(4, 6))
-
-    def refs(*words: str) -> list[str]:
-        return [one["ref"] for one in cli.json(*words)["messages"]]
-
-    shown = cli.text("show", "team", "--limit", "2", "--before", "team#6")
-    earlier = re.search(r"Earlier: (--before \S+)\. Later: (--after \S+)\.", shown)
-    assert earlier
-    assert refs("show", "team", "--limit", "2", *shlex.split(earlier[1])) == ["team#2", "team#3"]
-    assert refs("show", "team", "--limit", "2", *shlex.split(earlier[2])) == ["team#6", "team#7"]
-    hint = cli.text("recall", "Kayak number 6", "--source", "message").splitlines()[-1]
-    assert refs(*shlex.split(hint.partition("holdfast ")[2])) == [f"team#{n}" for n in range(2, 10)]
-    text = cli.text("records", record.id)
-    assert "\nlearned   chat team#1-2\n" in text
-    assert "\nalso      team#4-6\n" in text
-    line = re.search(r"^Read what was said: holdfast (.*)$", text, re.MULTILINE)
-    assert line
-    assert refs(*shlex.split(line[1])) == ["team#1", "team#2"]
 
 
 @each(

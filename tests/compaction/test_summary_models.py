@@ -173,8 +173,7 @@ def test_a_model_that_does_not_answer_is_given_up(chat: Chat, way: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("stored", [0, 1])
+@pytest.mark.parametrize(("way", "stored"), [("called", 1), ("awaited", 0)])
 def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     memory: Memory, way: str, stored: int
 ) -> None:

@@ -7,17 +7,12 @@ from typing import Any
 
 import erasures
 import pytest
-from erasures import Marks, learn, readable, say, stored
+from erasures import Marks, check_gone, learn, readable, say, stored
 
 from holdfast import InvalidInput, Memory, Message
 from stored_texts import erasures_of
 
 ada = erasures.ada
-
-
-def check_gone(memory: Memory, location: str, mark: Marks) -> None:
-    assert mark.left_in(readable(memory, mark)) == mark.left_in(stored(location)) == []
-    assert memory.verify().problems == ()
 
 
 FIRST = "content title name".split()  # what only the first message has
