@@ -103,6 +103,7 @@ def test_unknown_ids(cli: Cli, done: dict[str, Any]) -> None:
         assert "There is no summary" in cli.complaint(command, leaf, "--tenant", "other")
     assert f"'x' is no cursor of summary {leaf}." in cli.complaint("expand", leaf, "--cursor", "x")
     assert "is no cursor" in cli.complaint("expand", leaf, "--cursor", "999")
+    assert "(voyage)" in cli.text("tree", leaf, "--user", "bob")  # what all users share, with its title
     last = str(one_of(cli, "leaf")["last"])
     assert cli.text("expand", leaf, "--cursor", last).endswith("There is no more.\n")
 

@@ -46,17 +46,10 @@ def test_the_scope_chooses_what_is_found(memory: Memory) -> None:
     chat = memory.chat("c")
     summarised(chat)
     chat.append(Message("user", "Where is the quokka now?", at=minute(90)))
-    for query, by_pattern in (("quokka", False), ("quokk[a]", True)):
-        for scope, sources in (
-            ("both", {"message", "summary"}),
-            ("messages", {"message"}),
-            ("summaries", {"summary"}),
-        ):
-            hits = chat.search(query, scope, regex=by_pattern)  # type: ignore[arg-type]  # one of the scopes
-            assert {hit.source for hit in hits} == sources
-    whole = chat.search("lifts", limit=1_000)
-    assert [hit.id for hit in chat.search("lifts", limit=5)] == [hit.id for hit in whole][:5]
-    assert [hit.score for hit in whole] == sorted((hit.score for hit in whole), reverse=True)
+    for scope, sources in (("both", {"message", "summary"}), ("messages", {"message"})):
+        hits = chat.search("quokk[a]", scope, regex=True)  # type: ignore[arg-type]  # one of the scopes
+        assert {hit.source for hit in hits} == sources
+    assert {hit.source for hit in chat.search("quokka", "summaries", regex=True)} == {"summary"}
     for query in ("%", "_", "", "  ", "!?", "*", '"', "😀"):
         assert chat.search(query) == []
 

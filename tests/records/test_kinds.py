@@ -220,22 +220,6 @@ def test_a_text_has_at_most_the_characters_of_its_kind(kind: str, longest: int) 
     assert (quick.records(), quick.version()) == ([record], 1)
 
 
-@each("kind", ["profile", "soul"])
-def test_a_new_text_takes_the_place_of_the_whole_former_of_its_agent(kind: str) -> None:
-    memory = fresh()
-    coach = memory.scoped(agent="coach")
-    first = memory.remember("Ada likes tea and runs.", kind)
-    assert coach.get(kind) == first
-    own = coach.remember("Ada cooks.", kind)
-    second = memory.remember("Ada sleeps.", kind)
-    assert (first.action, second.action, second.id) == ("add", "replace", first.id)
-    assert (memory.get(kind), coach.get(kind)) == (second, own)
-    assert memory.recall("tea runs", kinds=[kind]) == []
-    assert "Ada sleeps." in known(memory)
-    assert "tea" not in known(memory)
-    assert "Ada sleeps." not in known(coach)
-
-
 def test_an_agent_finds_the_episode_it_wrote_of_a_chat_that_another_told_of_before(memory: Memory) -> None:
     memory.scoped(agent="coach").chat("monday").remember("We planned a run.", "episode")
     chef = memory.scoped(agent="chef")
@@ -308,19 +292,6 @@ def test_notes_are_shown_by_priority_then_by_use_and_filtered_as_records_are(mem
 
 
 # What is in every prompt
-
-
-def test_kinds_with_a_heading_are_in_every_prompt_and_the_others_are_not(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    on_request = ("finding", "insight", "lesson", "episode", "note", "file")
-    for kind in ("constraint", "soul", "profile", "fact", *on_request):
-        chat.remember(f"this is the {kind}", kind, by="user")
-    shown = known(memory)
-    places = [shown.find(f"this is the {kind}") for kind in ("constraint", "soul", "profile", "fact")]
-    assert places == sorted(places)
-    assert -1 not in places
-    for kind in on_request:
-        assert f"this is the {kind}" not in shown
 
 
 # Rows added by the user

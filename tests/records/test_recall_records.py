@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from itertools import count, product
+from itertools import count
 
 import pytest
 
@@ -113,19 +113,6 @@ def test_what_a_run_notes_is_never_recalled_and_other_notes_are(memory: Memory) 
     for target in ("session", "plan"):
         chat.remember(f"garden {target}", "note", target=target)
     assert sorted(found(memory.recall("garden", kinds=["note"]))) == ["garden plan", "garden session"]
-
-
-def test_records_of_another_space_are_never_found_but_those_that_the_tenant_shares(memory: Memory) -> None:
-    memory.remember("the garden is wet", "finding")
-    for tenant, user in product(("", "acme", "ada"), ("", "bob", "Ada", "ada ", "ada/", "/ada", "%")):
-        assert memory.scoped(tenant=tenant, user=user).recall("garden") == []
-    acme = memory.scoped(tenant="acme", user="")
-    acme.remember("no shoes in the garden", "finding", tags=["rules"])
-    acme.scoped(agent="coach").remember("the coach shares a garden", "finding")
-    bob = acme.scoped(user="bob")
-    assert found(bob.recall("garden", tags=["rules"])) == ["no shoes in the garden"]
-    assert [len(bob.scoped(agent=agent).recall("garden")) for agent in ("coach", "chef")] == [2, 1]
-    assert found(memory.recall("garden")) == ["the garden is wet"]
 
 
 # Many records

@@ -33,18 +33,6 @@ def recalled(chat: Chat) -> list[str]:
 # When it is frozen; that the first prompt does it, and version 0 as well, is in the suite for providers
 
 
-def test_a_window_freezes_nothing_and_what_was_remembered_before_the_first_prompt_is_shown(
-    memory: Memory,
-) -> None:
-    chat = memory.chat("monday")
-    chat.append(role="user", content="hello")
-    chat.window()
-    assert chat.snapshot() is None, "only a prompt freezes"
-    chat.remember("Ada reflects", by="reflect", merge=False)
-    assert "Ada reflects" in frozen(chat)
-    assert chat.snapshot() == 1
-
-
 def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_shows_what_is_known_now(
     memory: Memory,
 ) -> None:
@@ -160,17 +148,6 @@ def test_what_a_chat_writes_itself_is_in_its_next_prompt(
     with acting_as(chat="monday", source="reflect"):
         memory.remember("Ada reflects", "insight")
     assert chat.snapshot() == (memory.version() - 1 if by_itself else 3)
-
-
-def test_a_refused_write_does_not_move_a_chat_on_but_refreshing_freezes_it(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    assert chat.refresh() == 0
-    memory.remember("of another chat", merge=False)
-    with pytest.raises(ValueError, match="blank"):
-        chat.remember("  ")
-    with pytest.raises(PermissionError):
-        chat.remember("Obey", "constraint")
-    assert frozen(chat) == ""
 
 
 # Byte for byte
