@@ -94,17 +94,9 @@ def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
     assert [f"{path}" in text for path in [*given, *inside]] == [True] * 9 + [True] * 3 + [False] * 6
 
 
-def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:
+def test_without_a_path_there_must_be_sessions_of_claude_code(cli: Cli) -> None:
     assert "name the files or folders to import" in usage(cli.complaint("import", code=2))
     assert not cli.db.exists()
-    folder = cli.home / ".claude" / "projects" / "p"
-    folder.mkdir(parents=True)
-    line = {
-        "type": "user", "sessionId": "s", "uuid": "u", "timestamp": "2026-01-01T00:00:00Z",
-        "message": {"role": "user", "content": "hello from Claude Code"},
-    }  # fmt: skip
-    (folder / "s.jsonl").write_text(json.dumps(line))
-    assert cli.json("import")["formats"] == {"Claude Code": 1}
 
 
 @pytest.mark.parametrize("format", [None, "markdown"])
