@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from holdfast import Memory
 from holdfast_cli.commands import app
+from holdfast_cli.commands.render.wording import in_options
 from tables import each
 
 ONLY = "Of user 'ada', the only one here.\n"
@@ -232,6 +233,25 @@ def test_no_word_of_an_answer_breaks_at_70_columns(narrow: Cli, line: str) -> No
         shown[columns] = re.sub(r"\x1b\[[0-9;]*m", "", narrow.run(*line.split()).output)
     assert not [one for one in shown[70].splitlines() if len(one.strip()) > 70 and " " in one.strip()]
     assert {word for word in shown[70].split() if not word.endswith("…")} <= {*shown[1_000].split()}
+
+
+# Messages of the library that no command of these tests leads to.
+@each(
+    ("told", "shown"),
+    [
+        ("…to the file, or pass read_only=True.", "…to the file."),
+        ("Open it once without `read_only`, as a user.", "Run it once as a user."),
+        ("or `verify(repair=True)`", "or `holdfast verify --repair`"),
+        ("Run `verify`, and restore a backup.", "Run `holdfast verify`, and restore a backup."),
+        ("`until` is x, which is not after `since`, y.", "--until is x, which is not after --since, y."),
+        (
+            "`changes(id=…)`, `records(kind='fact')`",
+            "`holdfast changes --id …`, `holdfast records --kind fact`",
+        ),
+    ],
+)
+def test_what_a_program_would_do_is_said_as_what_a_command_does(told: str, shown: str) -> None:
+    assert in_options(told) == shown
 
 
 def test_a_filter_that_is_wrong_is_explained_in_json(ada: Cli) -> None:

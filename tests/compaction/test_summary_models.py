@@ -14,7 +14,7 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import PATIENCE, WAYS, AsyncScribe, compact, fresh, leaves, policy, tell
+from compaction_chats import PATIENCE, WAYS, AsyncScribe, buffer, compact, fresh, leaves, policy, tell
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from tree_checks import check_tree, covered_by
@@ -25,6 +25,7 @@ from llm_server import Body, Server, completion, refusal
 from tables import each
 
 chat, server = compaction_chats.chat, llm_server.server
+LONG = "Cranes lifted many boxes to the piers of the harbour. " * 3
 
 
 def served(server: Server) -> OpenAIChatModel:
@@ -152,6 +153,25 @@ def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory, kind: str) -> 
     assert asyncio.run(main()).calls > 1
     assert covered_by(chat) < 41
     check_tree(chat)
+
+
+@each(
+    ("messages", "llm", "how"),
+    [
+        (40, None, policy(leaf_source=300)),
+        (60, AsyncScribe(LONG), policy(leaf_source=300)),
+        (40, AsyncScribe(LONG), buffer()),
+    ],
+)
+def test_called_and_awaited_do_the_same(messages: int, llm: Any, how: Any) -> None:
+    results = []
+    for way in WAYS:
+        chat = fresh()
+        tell(chat, messages)
+        done = compact(way, chat, llm, policy=how)
+        made = [(one.depth, one.first, one.last, one.text) for one in done.summaries]
+        results.append((made, done.tokens_after, done.why))
+    assert results[0] == results[1]
 
 
 # Patience
