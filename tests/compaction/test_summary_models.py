@@ -158,8 +158,8 @@ def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory, kind: str) -> 
 @each(
     ("messages", "llm", "how"),
     [
+        (14, AsyncScribe(LONG), policy(leaf_source=300)),  # the first summary of a batch is enough
         (40, None, policy(leaf_source=300)),
-        (60, AsyncScribe(LONG), policy(leaf_source=300)),
         (40, AsyncScribe(LONG), buffer()),
     ],
 )
