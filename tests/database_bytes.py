@@ -13,13 +13,18 @@ TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast'"
 
 def database_bytes(memory: Memory, location: str, folder: Path) -> bytes:
     """Return the files of a database, or the rows of all tables on a server, in small letters."""
-    if "://" in location:
-        return _rows(location)
     if location == ":memory:":
         copy = folder / "copy.db"
         copy.unlink(missing_ok=True)
         memory.backup(copy)
         return copy.read_bytes().lower()
+    return stored_bytes(location)
+
+
+def stored_bytes(location: str) -> bytes:
+    """Return what `database_bytes` does of a database that is not in memory."""
+    if "://" in location:
+        return _rows(location)
     files = sorted(Path(location).parent.glob(f"{Path(location).name}*"))
     assert files
     return b"".join(file.read_bytes() for file in files).lower()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from datetime import datetime
 
 import pytest
@@ -264,30 +262,6 @@ def test_messages_are_referred_to_in_one_form(cli: Cli) -> None:
     assert cli.json("expand", hit["ref"])["messages"][0]["content"] == hit["text"]
 
 
-def test_the_hints_of_commands_refer_to_messages_in_one_form(cli: Cli) -> None:
-    with Memory(cli.db) as memory:
-        memory.chat("team").append([{"role": "user", "content": f"Kayak number {n}"} for n in range(1, 10)])
-        memory.remember("The kayaks are red.", chat="team", messages=(1, 2))
-        record = memory.remember("The kayaks are red.", chat="team", messages=(4, 6))
-
-    def refs(*words: str) -> list[str]:
-        return [one["ref"] for one in cli.json(*words)["messages"]]
-
-    shown = cli.text("show", "team", "--limit", "2", "--before", "team#6")
-    earlier = re.search(r"Earlier: (--before \S+)\. Later: (--after \S+)\.", shown)
-    assert earlier
-    assert refs("show", "team", "--limit", "2", *shlex.split(earlier[1])) == ["team#2", "team#3"]
-    assert refs("show", "team", "--limit", "2", *shlex.split(earlier[2])) == ["team#6", "team#7"]
-    hint = cli.text("recall", "Kayak number 6", "--source", "message").splitlines()[-1]
-    assert refs(*shlex.split(hint.partition("holdfast ")[2])) == [f"team#{n}" for n in range(2, 10)]
-    text = cli.text("records", record.id)
-    assert "\nlearned   chat team#1-2\n" in text
-    assert "\nalso      team#4-6\n" in text
-    line = re.search(r"^Read what was said: holdfast (.*)$", text, re.MULTILINE)
-    assert line
-    assert refs(*shlex.split(line[1])) == ["team#1", "team#2"]
-
-
 @each(
     ("words", "told"),
     [
@@ -318,28 +292,3 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
     cli.run("erase", "--yes", "--messages", "team#2-3")
     assert [one["seq"] for one in cli.json("show", "team")["messages"]] == [1, 4, 5]
     assert "No messages there." in cli.text("show", "team#7")
-
-
-@each(
-    "words",
-    [
-        ("show", "flat-move"), ("show", "flat-move#1-2"), ("window", "flat-move"),
-        ("window", "flat-move", "--query", "keys"),
-        ("stats", "flat-move"), ("tree", "flat-move"), ("compact", "flat-move"),
-        ("chats", "end", "flat-move"), ("expand", "flat-move#1-2"),
-        ("learn", "extract", "--chat", "flat-move"), ("records", "--kind", "note", "--chat", "flat-move"),
-        ("recall", "marathon"), ("scratchpad", "--chat", "flat-move"),
-        ("remember", "The keys are with Ben", "--chat", "flat-move#1"),
-    ],
-)  # fmt: skip
-def test_who_names_a_chat_waits_for_no_list_of_all(
-    cli: Cli, words: tuple[str, ...], caplog: pytest.LogCaptureFixture
-) -> None:
-    def has_listed(*words: str) -> bool:
-        caplog.clear()
-        cli.run(*words)
-        return any(line.startswith("chats of") for line in caplog.messages)
-
-    with caplog.at_level("DEBUG", "holdfast"):
-        assert has_listed("chats")
-        assert not has_listed(*words)

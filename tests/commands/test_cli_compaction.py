@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import pytest
 from cli_learning import answering
-from cli_runs import Cli, at_terminal, running
-from cli_voyage import compacted, one_of, tree_of, with_voyage
+from cli_runs import Cli, running
+from cli_voyage import one_of, tree_of, with_voyage
 
 from holdfast import Memory
 from llm_server import Body, Server, completion
 
+cli = pytest.fixture(with_voyage)
 SUMMARY = "They logged buoys on the way to Bergen."
-cli, done = pytest.fixture(with_voyage), pytest.fixture(compacted)
 
 
 def test_compact_gives_an_account(cli: Cli) -> None:
@@ -38,19 +36,6 @@ def test_compact_gives_an_account(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         assert memory.verify().ok
         assert memory.chat("voyage").stats().summarised == int(made[3])
-
-
-def test_compact_as_json(cli: Cli, done: dict[str, Any]) -> None:
-    assert set(done) == {
-        "chat", "title", "noop", "leaves", "nodes", "levels", "summaries", "messages", "tokens_before",
-        "tokens_after",
-        "calls", "prompt_tokens", "answer_tokens", "seconds", "why", "beyond", "target",
-    }  # fmt: skip
-    assert (done["noop"], done["calls"], done["target"]) == (False, 0, 480)
-    assert done["tokens_after"] < 800 < done["tokens_before"]
-    assert done["why"].endswith(".")
-    assert done["levels"] == {"deterministic": done["leaves"] + done["nodes"]}
-    assert {one["id"] for one in done["summaries"]} == {one["id"] for one in tree_of(cli)}
 
 
 def test_nothing_to_compact_is_said_and_why(cli: Cli) -> None:
@@ -136,12 +121,3 @@ def test_an_interrupt_leaves_a_valid_tree(cli: Cli, server: Server) -> None:
     assert len(tree_of(cli)) == 1
     assert cli.json("verify")["ok"]
     assert cli.json("compact", "voyage", "--full", "--budget", "800")["noop"] is False
-
-
-@pytest.mark.slow
-def test_a_progress_bar_on_a_terminal(cli: Cli) -> None:
-    code, told, shown = at_terminal("compact", "voyage", "--full", "--budget", "800", "--json")
-    done = json.loads(told)
-    assert code == 0
-    assert f"{done['tokens_after']:,} tokens, towards 480" in shown
-    assert f"{len(done['summaries'])} summaries" in shown

@@ -50,16 +50,6 @@ def test_changes_as_json_and_by_filters(cli: Cli) -> None:
     assert "'nope' is not a kind" in cli.complaint("changes", "--kind", "nope")
 
 
-def test_a_long_text_is_shown_from_where_it_changed(cli: Cli) -> None:
-    words = "word " * 100
-    cli.run("remember", words + "old end", "--kind", "profile")
-    cli.run("remember", words + "new end", "--kind", "profile")
-    change = cli.text("changes", "--limit", "1").splitlines()[1]
-    assert "old end → …" in change
-    assert change.endswith("new end")
-    assert len(change) < 200
-
-
 def test_diff_is_a_unified_diff(cli: Cli) -> None:
     lines = cli.text("changes", "--diff", "2").splitlines()
     assert lines[0].startswith("--- version 2, 20")
@@ -96,15 +86,6 @@ def test_diff_of_a_long_text_shows_the_places(cli: Cli) -> None:
     assert text.count("@@ -") == 2
     assert "-line 3\n+third\n" in text
     assert "line 15" not in text
-
-
-def test_diff_of_the_same(cli: Cli) -> None:
-    text = cli.text("changes", "--diff", "5")
-    assert text.startswith("No difference between version 5, 20")
-    assert "→ `holdfast changes` lists" in text
-    nothing = {"from": 5, "to": 5, "added": [], "removed": [], "changed": []}
-    assert cli.json("changes", "--diff", "5") == nothing
-    assert "There is no version 99: the newest is 5." in cli.complaint("changes", "--diff", "99")
 
 
 def test_undo_goes_back_call_by_call(cli: Cli) -> None:

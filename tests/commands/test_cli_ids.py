@@ -31,33 +31,22 @@ def fill(cli: Cli) -> dict[str, str]:
     return {"C": OURS, "B": BELOW, "R": record.id, "H": held.id, "S": summary, "J": job.id}
 
 
+@pytest.fixture
+def ids(cli: Cli) -> dict[str, str]:
+    return fill(cli)
+
+
 # The letters stand for ids, in small for beginnings of them.
 @each(
     "line",
     [
-        "show c --limit 1",
-        "show c#3-4",
-        "show b",
-        "show c --before c#3",
-        "window c",
-        "stats c",
-        "tree c",
-        "tree s",
-        "expand s",
-        "expand c#2",
-        "chats search c vane",
-        "chats review c",
-        "recall vane --chat c",
-        "why vane c#2",
-        "why copper r",
-        "records r",
-        "records --chat c",
-        "export --chat c",
+        "show c --limit 1", "show c#3-4", "show b", "show c --before c#3", "window c", "stats c", "tree c",
+        "tree s", "expand s", "expand c#2", "chats search c vane", "chats review c", "recall vane --chat c",
+        "why vane c#2", "why copper r", "records r", "records --chat c", "export --chat c",
         "scratchpad --chat c",
     ],
-)
-def test_a_unique_beginning_of_an_id_is_the_id(cli: Cli, line: str) -> None:
-    ids = fill(cli)
+)  # fmt: skip
+def test_a_unique_beginning_of_an_id_is_the_id(cli: Cli, ids: dict[str, str], line: str) -> None:
     starts = {"c": OURS[:-1], "b": f"{OURS[:-1]}/agent", "r": ids["R"][:12], "s": ids["S"][:10]}
     words = [re.sub(r"^[cbrs](?=#|$)", lambda name: starts[name[0]], word) for word in line.split()]
     wholes = [re.sub(r"^[cbrs](?=#|$)", lambda name: ids[name[0].upper()], word) for word in line.split()]
@@ -66,8 +55,7 @@ def test_a_unique_beginning_of_an_id_is_the_id(cli: Cli, line: str) -> None:
     assert by_beginning.replace(" ".join(words), "") == by_id.replace(" ".join(wholes), "")
 
 
-def test_commands_that_change_something_take_beginnings_as_well(cli: Cli) -> None:
-    ids = fill(cli)
+def test_commands_that_change_something_take_beginnings_as_well(cli: Cli, ids: dict[str, str]) -> None:
     start = OURS[:-1]
     assert cli.json("chats", "rename", start, "The", "vane")["chat"] == OURS
     assert cli.json("chats", "archive", start)["chat"] == OURS

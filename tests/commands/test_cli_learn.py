@@ -13,10 +13,8 @@ from threading import Event
 import pytest
 from cli_learning import MODEL, OBSERVED, PROFILE, SAID, served, tell, texts, with_queue
 from cli_runs import Cli, at_terminal
-from typer.testing import CliRunner
 
 from holdfast import Memory
-from holdfast_cli.commands import app
 from llm_server import Body, Server, completion, prompt_of, refusal
 from tables import each
 
@@ -35,13 +33,6 @@ def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
     assert answer["records"] == []  # the same words from the same source are no further evidence
     text = cli.text("learn", "extract", said, *database)
     assert text.startswith("Nothing new was learned. Without a model, only rules have read it.\n")
-
-
-def test_extract_from_standard_input(cli: Cli) -> None:
-    said = "We decided to buy the blue bicycle for the courier, because it has a larger basket."
-    done = CliRunner().invoke(app, ["learn", "extract", "-"], input=said)
-    assert done.exit_code == 0
-    assert "+ insight  We decided to buy the blue bicycle" in done.stdout
 
 
 def test_extract_says_why_it_gave_nothing(cli: Cli) -> None:

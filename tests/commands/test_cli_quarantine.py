@@ -106,18 +106,14 @@ def test_release_of_what_was_to_replace_another_text(cli: Cli) -> None:
     assert cli.text("records", "profile", "--text-only") == f"{ORDER}\n"
 
 
-def test_discard(cli: Cli, held: str) -> None:
-    answer = cli.json("quarantine", "--discard", held)
-    assert (answer["record"]["retracted"], answer["record"]["action"]) == (True, "discard")
-    assert cli.text("quarantine").startswith("Nothing is in quarantine.\n→ ")
-    assert cli.json("quarantine") == {"quarantine": [], "more": None}
-    assert cli.json("records")["records"] == []
-
-
-def test_release_all(cli: Cli, held: str) -> None:
+def test_discard_and_release_all(cli: Cli, held: str) -> None:
     nothing: dict[str, object] = {"quarantine": [], "more": None}
     assert cli.json("quarantine", "--release-all", "--chat", "unknown") == {"released": []}
     assert cli.json("quarantine", "--chat", "unknown") == nothing
+    answer = cli.json("quarantine", "--discard", held)
+    assert (answer["record"]["retracted"], answer["record"]["action"]) == (True, "discard")
+    assert cli.text("quarantine").startswith("Nothing is in quarantine.\n→ ")
+    cli.run("undo")
     answer = cli.json("quarantine", "--release-all")
     assert [(one["id"], one["trust"]) for one in answer["released"]] == [(held, "released")]
     assert cli.json("quarantine") == nothing
@@ -142,12 +138,10 @@ def test_erase_a_chat(cli: Cli, chat: str) -> None:
 
 
 def test_erase_as_json(cli: Cli, chat: str) -> None:
-    receipt = cli.json("erase", "--chat", chat, "--messages", "4-5", "--yes")["receipt"]
+    receipt = cli.json("erase", "--chat", chat, "--messages", "4-5", "-y")["receipt"]
     assert set(receipt) == {"id", "what", "counts", "by", "at", "digest", "key", "rewritten", "remains"}
     assert receipt["counts"] == {"messages": 2, "records": 1, "versions": 1}
-    assert len(receipt["key"]) == 64
-    assert cli.json("erase", "--chat", chat, "--messages", "2", "-y")["receipt"]["counts"]["messages"] == 1
-    assert [one["seq"] for one in cli.json("show", chat)["messages"]] == [1, 3]
+    assert [one["seq"] for one in cli.json("show", chat)["messages"]] == [1, 2, 3]
 
 
 def test_erase_what_earlier_erasures_left_in_the_files(cli: Cli, chat: str) -> None:
@@ -211,8 +205,6 @@ def test_erase_names_what_will_go_and_asks(cli: Cli, chat: str) -> None:
     assert "messages porto#2-3, with 2 messages, 1 record." in shown
     assert code == 0
     assert json.loads(stdout)["receipt"]["counts"] == {"messages": 2, "records": 1, "versions": 1}
-    code, _, shown = at_terminal("erase", "--record", cli.json("records")["records"][0]["id"], reply="no")
-    assert "with 1 record, 1 version." in shown
     cli.run("remember", "of bob", "--kind", "finding", "--user", "bob", "--agent", "coach")
     code, _, shown = at_terminal("erase", "--user", "bob", "--agent", "cook", reply="")
     assert "This erases for ever: everything for user 'bob', with 1 record." in shown
@@ -231,12 +223,9 @@ def test_erase_names_the_summaries_that_will_go(cli: Cli) -> None:
     last = max(one.last for one in made)
     reaching = sum(one.last == last for one in made)
     assert 0 < reaching < len(made)
-    for words, number in (((), len(made)), (("1",), len(made)), ((str(last),), reaching), (("90",), 0)):
-        messages = ("--messages", *words) if words else ()
-        code, _, shown = at_terminal("erase", "--chat", "log", *messages, reply="n")
-        counted = f", {number} {'summary' if number == 1 else 'summaries'}." if number else "with 1 message."
-        assert counted in shown
-        assert code == 1
+    for messages, number in (((), len(made)), (("--messages", str(last)), reaching)):
+        _, _, shown = at_terminal("erase", "--chat", "log", *messages, reply="n")
+        assert f", {number} {'summary' if number == 1 else 'summaries'}." in shown
 
 
 def test_what_waits_is_found_with_how_to_release_it(cli: Cli, held: str) -> None:

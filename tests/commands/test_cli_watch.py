@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from cli_runs import Cli, lines_until, running, with_database
 
 from holdfast import Memory
-from transcripts import claude, codex, write_lines
+from transcripts import codex, write_lines
 
 pytestmark = pytest.mark.slow
 
@@ -76,18 +75,3 @@ def test_a_watch_that_was_killed_loses_and_repeats_nothing(cli: Cli, logs: Path)
         history = memory.chat("s1").history()
         assert memory.verify().ok
     assert [message.content for message in history] == [f"{n}" for n in range(6_000)]
-
-
-def test_sessions_go_into_the_projects_of_their_folders(cli: Cli, logs: Path, tmp_path: Path) -> None:
-    write_lines(logs / "rollout.jsonl", [start(tmp_path / "shop"), prompt("one")])
-    write_lines(logs / "s1.jsonl", [claude("user", "u", None, "two", cwd=str(tmp_path / "bakery"))])
-    write_lines(logs / "talk.jsonl", [{"role": "user", "content": "three"}])
-    with running("watch", logs, "--every", "1", "--json") as process:
-        found = [json.loads(line) for line in lines_until(process, "talk.jsonl")]
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-    added = {Path(one["path"]).name: one["added"] for one in found}
-    assert added == {"rollout.jsonl": 1, "s1.jsonl": 1, "talk.jsonl": 1}
-    assert [one["id"] for one in cli.json("chats")["chats"]] == ["talk"]
-    projects = [one["project"] for one in cli.json("projects")["projects"]]
-    assert projects == [str(tmp_path / "bakery"), str(tmp_path / "shop")]

@@ -46,19 +46,18 @@ SAID = "Crane1 lifts box1 to pier1."
 CUT = " … [cut: the answer was too long]"
 ANSWERS: list[tuple[tuple[str, ...], str, str]] = [
     ((tokens(100),), "normal", tokens(100)),
-    *(((tokens(size),), "normal", tokens(size)) for size in (TARGET, 2 * TARGET, 3 * TARGET)),
-    *(((tokens(size),), "capped", tokens(size)[:380]) for size in (3 * TARGET + 1, 600, 800)),
+    ((tokens(3 * TARGET),), "normal", tokens(3 * TARGET)),
+    *(((tokens(size),), "capped", tokens(size)[:380]) for size in (3 * TARGET + 1, 800)),
     # What is not shorter is asked for once more, and sternly; then sentences are chosen.
-    *(((tokens(size), "Boxes were lifted."), "aggressive", "Boxes were lifted.") for size in (1_000, 5_000)),
+    ((tokens(1_000), "Boxes were lifted."), "aggressive", "Boxes were lifted."),
     ((tokens(2_000), tokens(900)), "capped", tokens(900)[:380]),
     ((tokens(2_000),), "deterministic", SAID),
     *(
         ((answer,), "deterministic", SAID)
-        for answer in ("", " \n\t ", "<think>So many cranes.</think>", "<think>No end", "[reasoning]")
+        for answer in (" \n\t ", "<think>So many cranes.</think>", "<think>No end", "[reasoning]")
     ),
     (("<think>The harbour secret is 4711.</think>\nBoxes were lifted.",), "normal", "Boxes were lifted."),
     (("Cranes \x00, \ud800 of piers \ud83d\ude00.",), "normal", "Cranes \ufffd, \ufffd of piers 😀."),
-    (("Cranes.",), "normal", "Cranes."),
     (("Krane luden crane7 und crane12 auf pier3.",), "normal", "Krane luden crane7"),
     # What shares no word with its source is a refusal, an error, or a value of a program.
     *(
@@ -85,7 +84,7 @@ ANSWERS: list[tuple[tuple[str, ...], str, str]] = [
 @each(("answers", "level", "text"), ANSWERS)
 def test_what_becomes_of_an_answer(answers: tuple[str, ...], level: str, text: str) -> None:
     chat, scribe = fresh(), Scribe(in_turn(*answers))
-    tell(chat, 40)
+    tell(chat, 34)
     result = chat.compact(full=True, llm=scribe, policy=WIDE)
     (leaf, *_) = leaves(chat)
     assert (leaf.source_tokens, leaf.level) == (1_000, level)
@@ -173,45 +172,45 @@ THOUGHT = "The password of the harbour is swordfish."
 PICTURE = base64.b64encode(random.Random(1).randbytes(3_000)).decode()
 WRAPPED = base64.encodebytes(random.Random(2).randbytes(3_000)).decode()
 HEX = random.Random(3).randbytes(500).hex()
+SHORT = base64.urlsafe_b64encode(random.Random(4).randbytes(90)).decode()
 
 
 def parts(*others: object) -> Mapping[str, object]:
     return {"role": "user", "content": [{"type": "text", "text": "The gate is open."}, *others]}
 
 
-@each(
-    "said",
-    [
-        Message("assistant", f"<think>{THOUGHT}</think>The gate is open."),
-        Message("assistant", f'<reasoning effort="high">{THOUGHT}</reasoning>The gate is open.'),
-        Message("assistant", f"The gate is open.\n<THINK>{THOUGHT}"),
-        Message("assistant", f"{THOUGHT}</think>The gate is open."),
-        Message("assistant", f"<think>a<think>b</think>{THOUGHT}</think>The gate is open."),
-        {**parts({"type": "thinking", "thinking": THOUGHT, "signature": "x"}), "role": "assistant"},
-        {"role": "assistant", "content": "The gate is open.", "reasoning_content": THOUGHT},
-        Message("user", f"Look at data:image/png;base64,{PICTURE} please: the gate is open."),
-        Message("user", f"The gate is open. {PICTURE}"),
-        Message("user", f"The gate is open.\n{WRAPPED}"),
-        Message("user", f"The gate is open. {HEX}"),
-        parts({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}),
-    ],
-)
-def test_reasoning_and_payloads_reach_neither_a_model_nor_a_summary_nor_a_review(
-    said: Message | Mapping[str, object],
-) -> None:
+SECRETIVE: list[Message | Mapping[str, object]] = [
+    Message("assistant", f"<think>{THOUGHT}</think>The gate is open."),
+    Message("assistant", f'<reasoning effort="high">{THOUGHT}</reasoning>The gate is open.'),
+    Message("assistant", f"The gate is open.\n<THINK>{THOUGHT}"),
+    Message("assistant", f"{THOUGHT}</think>The gate is open."),
+    Message("assistant", f"<think>a<think>b</think>{THOUGHT}</think>The gate is open."),
+    {**parts({"type": "thinking", "thinking": THOUGHT, "signature": "x"}), "role": "assistant"},
+    {"role": "assistant", "content": "The gate is open.", "reasoning_content": THOUGHT},
+    Message("user", f"Look at data:image/png;base64,{PICTURE} please: the gate is open."),
+    Message("user", f"The gate is open. {PICTURE}"),
+    Message("user", f"The gate is open.\n{WRAPPED}"),
+    Message("user", f"The gate is open. {HEX}"),
+    Message("user", f"The gate is open. {SHORT}"),
+    parts({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}),
+]
+
+
+def test_reasoning_and_payloads_reach_neither_a_model_nor_a_summary_nor_a_review() -> None:
     copy = Scribe(lambda prompt: section(prompt, "conversation") if "<conversation>" in prompt else "x")
     for scribe in (copy, None):
         chat = fresh()
-        tell(chat, 2)
-        chat.append(said)
+        chat.append(SECRETIVE)
         call = ToolCall("p", "paint", {"image": PICTURE, "path": "img/gate.png"})
         chat.append([Message("assistant", calls=(call,)), Message("tool", f"saved {PICTURE}", call_id="p")])
-        tell(chat, 30, first=6)
+        tell(chat, 30, first=16)
         assert chat.compact(full=True, llm=scribe, policy=policy()).leaves
-        texts = "\n".join([*copy.prompts, *(one.text for one in chat.tree()), chat.review()])
-        assert "gate is open" in texts
+        asked, review = "\n".join(copy.prompts), chat.review()
+        assert review.count("gate is open") == len(SECRETIVE)
+        assert asked.count("gate is open") >= len(SECRETIVE)
+        texts = "\n".join([asked, review, *(one.text for one in chat.tree())])
         assert "swordfish" not in texts
-        for payload in (PICTURE, WRAPPED, HEX):
+        for payload in (PICTURE, WRAPPED, HEX, SHORT):
             assert not [
                 n for n in range(0, 1_000, 40) if payload[n : n + 40] and payload[n : n + 40] in texts
             ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import random
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -187,25 +185,6 @@ def test_what_never_appears(text: str, kept: str, gone: str) -> None:
     assert kept in result
     assert not re.search(gone, result)
     assert len(result) < 400
-
-
-ENCODINGS: list[Callable[[bytes], bytes]] = [
-    base64.b64encode,
-    base64.encodebytes,
-    base64.urlsafe_b64encode,
-    lambda blob: blob.hex().encode(),
-]
-
-
-@each("size", [90, 3_000])
-@each("form", ["data:image/png;base64,{}", "Image: {} end", "{}"])
-@each("encode", ENCODINGS)
-def test_payloads_are_left_out(size: int, form: str, encode: Callable[[bytes], bytes]) -> None:
-    payload = encode(random.Random(size).randbytes(size)).decode()
-    message = said(f"The picture is below.\n{form.format(payload)}")
-    text = summary(message, Message("tool", payload, call_id="1"), target=2_000)
-    assert payload[20:50] not in text
-    assert payload[-30:].strip() not in text
 
 
 # Work sessions: files, commands and errors by the form of calls, of three clients

@@ -27,14 +27,16 @@ from tables import each
 
 chat = compaction_chats.chat
 BUFFER = buffer()
+BOXES = "Cranes lifted boxes to piers."
 
 
 # Limits, each of which says so
 
 
-@each("way", WAYS)
-@each("calls", [1, 2, 7])
-@each("answer", ["Cranes lifted boxes to piers.", "far too long. " * 1_000])
+@each(
+    ("way", "calls", "answer"),
+    [("called", 1, "far too long. " * 1_000), ("called", 7, BOXES), ("awaited", 2, BOXES)],
+)
 def test_at_most_so_many_calls(way: str, calls: int, answer: str) -> None:
     chat, scribe = fresh(), AsyncScribe(answer)
     tell(chat, 60)
@@ -47,8 +49,10 @@ def test_at_most_so_many_calls(way: str, calls: int, answer: str) -> None:
 
 
 @each("way", WAYS)
-@each("spend", [600, 1_500, 3_000])
-@each("answer", ["Cranes lifted boxes to piers.", "Cranes lifted some more boxes. " * 40])
+@each(
+    ("spend", "answer"),
+    [(600, BOXES), (1_500, BOXES), (3_000, BOXES), (3_000, "Cranes lifted some more boxes. " * 40)],
+)
 def test_it_spends_no_more_than_it_may(way: str, spend: int, answer: str) -> None:
     chat = fresh()
     tell(chat, 60)
@@ -115,15 +119,14 @@ class AuthenticationError(Exception):
     status_code = 401
 
 
-@each("how", [policy(), BUFFER])
-@each("at", [1, 2, 3])
 @each(
-    ("error", "reason"),
+    ("how", "at", "error", "reason"),
     [
-        (ConnectionError, "unavailable"),
-        (TimeoutError, "timeout"),
-        (RateLimitError, "quota"),
-        (AuthenticationError, "authentication"),
+        (policy(), 1, ConnectionError, "unavailable"),
+        (policy(), 2, TimeoutError, "timeout"),
+        (policy(), 3, RateLimitError, "quota"),
+        (BUFFER, 1, AuthenticationError, "authentication"),
+        (BUFFER, 2, ConnectionError, "unavailable"),
     ],
 )
 def test_when_the_model_fails_nothing_is_stored_by_halves(
@@ -136,7 +139,7 @@ def test_when_the_model_fails_nothing_is_stored_by_halves(
         tell(chat, 20, first=41)
     before = chat.window(policy=how), chat.stats(), chat.tree()
     with pytest.raises(ModelFailed) as caught:
-        chat.compact(full=True, llm=failing(min(at, 2) if how is BUFFER else at, error=error), policy=how)
+        chat.compact(full=True, llm=failing(at, error=error), policy=how)
     stored = len(chat.tree()) - len(before[2])
     assert caught.value.reason == reason
     assert isinstance(caught.value.__cause__, Exception)
@@ -167,7 +170,7 @@ def test_when_the_model_fails_to_merge_both_summaries_are_shown_and_the_next_tim
         chat.compact(llm=fail, policy=BUFFER)
     window = chat.window(policy=BUFFER)
     assert [one.text for one in window.summaries] == [
-        "Cranes lifted boxes to piers.",
+        BOXES,
         "Cranes lifted a new part.",
     ]
     assert window.omitted == ()

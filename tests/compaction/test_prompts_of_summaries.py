@@ -6,9 +6,7 @@ import re
 from html import unescape
 from pathlib import Path
 
-import pytest
 from compaction_chats import (
-    WAYS,
     Scribe,
     compact,
     cost,
@@ -124,11 +122,10 @@ def test_an_outline_shrinks_before_a_model_is_not_asked() -> None:
 # Prompts of one's own
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_prompt_of_each_summary_is_noted(memory: Memory, tmp_path: Path, way: str) -> None:
+def test_the_prompt_of_each_summary_is_noted(memory: Memory, tmp_path: Path) -> None:
     chat, scribe = memory.chat("c"), Scribe("Part of the work of cranes.")
     tell(chat, 120)
-    compact(way, chat, scribe, policy=MANY)
+    compact("awaited", chat, scribe, policy=MANY)
     noted = {(min(one.depth, 2), one.prompt) for one in chat.tree()}
     assert noted == {(0, "leaf v1"), (1, "condensed v1"), (2, "arc v1")}
     whys = [change.why for change in memory.changes() if change.kind == "summary"]
@@ -137,7 +134,7 @@ def test_the_prompt_of_each_summary_is_noted(memory: Memory, tmp_path: Path, way
     chat = memory.chat("d")
     tell(chat, 120)
     mine = {"leaf": own_prompt(tmp_path), "arc": own_prompt(tmp_path, "far", ARC)}
-    compact(way, chat, scribe, policy=MANY, prompts=mine)
+    compact("awaited", chat, scribe, policy=MANY, prompts=mine)
     asked = [prompt for prompt in scribe.prompts if prompt.startswith("Sum up in ")]
     assert "Crane1 lifts box1 to pier1." in section(asked[0], "b")
     assert "Crane1 lifts box1 to pier1." in section(asked[0], "c")
@@ -146,7 +143,7 @@ def test_the_prompt_of_each_summary_is_noted(memory: Memory, tmp_path: Path, way
     assert all(re.fullmatch(forms[min(one.depth, 2)], one.prompt) for one in chat.tree())
     tell(chat, 40, first=121)
     own_prompt(tmp_path, text=f"{OWN}Thanks.")
-    compact(way, chat, scribe, policy=MANY, prompts=mine)
+    compact("awaited", chat, scribe, policy=MANY, prompts=mine)
     assert len({one.prompt for one in leaves(chat)}) == 2
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
 from itertools import accumulate
 from typing import Any
 
@@ -21,15 +20,12 @@ def said(text: str) -> list[int]:
 @each(
     ("options", "shown"),
     [
-        *(({"since": minute(n)}, range(n + 1, 13)) for n in (0, 1, 12)),
-        ({"since": minute(11) - timedelta(microseconds=1)}, [11, 12]),
-        *(({"after": n}, range((n or 0) + 1, 13)) for n in (None, 0, 3, 12, 99)),
-        ({"since": minute(3).astimezone(timezone(timedelta(hours=9)))}, range(4, 13)),
+        *(({"since": minute(n)}, range(n + 1, 13)) for n in (1, 12)),
+        *(({"after": n}, range((n or 0) + 1, 13)) for n in (None, 0, 12, 99)),
         ({"since": minute(3).replace(tzinfo=None)}, range(4, 13)),
         ({"since": minute(2), "after": 9}, [10, 11, 12]),
         ({"since": minute(10), "after": 3}, [11, 12]),
-        ({"since": datetime(9999, 1, 1, tzinfo=UTC)}, []),
-        *(({"limit": limit}, range(13 - min(limit, 12), 13)) for limit in (0, 3, 12, 200)),
+        *(({"limit": limit}, range(13 - min(limit, 12), 13)) for limit in (0, 3, 200)),
         ({"budget": 0}, [12]),
         ({"budget": 1, "limit": 0}, []),
         ({"budget": 10**9}, range(1, 13)),
@@ -53,14 +49,6 @@ def test_what_is_shown_and_how_many_messages_are_left_out(options: dict[str, Any
             f"{told} here: neither shown below nor covered by a summary.)" if told else ""
         )
         assert bool(before) is bool(told)
-
-
-def test_two_hundred_messages_are_the_default() -> None:
-    chat = fresh()
-    for n in range(1, 252, 50):
-        tell(chat, 50, 12, first=n)
-    lines = chat.review().splitlines()
-    assert sum(line.startswith("[2025-03-01 ") for line in lines) == 200
 
 
 def test_summaries_of_what_was_said_before_are_the_background_and_of_nothing_since(memory: Memory) -> None:
@@ -122,10 +110,3 @@ def test_a_budget_is_of_what_is_written_not_of_what_is_stored() -> None:
     chat.append(Message("tool", "a long result " * 5_000, at=minute(2)))
     tell(chat, 1, first=3)
     assert said(chat.review(budget=500)) == [1, 3]
-
-
-def test_the_counter_of_the_memory_counts() -> None:
-    with Memory(":memory:", user="ada", count_tokens=lambda text: text.count("Crane")) as memory:
-        chat = memory.chat("c")
-        tell(chat, 9)
-        assert said(chat.review(budget=4)) == [6, 7, 8, 9]

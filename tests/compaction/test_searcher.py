@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from compaction_chats import START, Scribe, buffer, fresh, in_turn, minute, policy, seqs, tell
+from compaction_chats import START, Scribe, buffer, in_turn, minute, policy, seqs, tell
 
 from holdfast import Chat, Hit, InvalidInput, Memory, Message
 from tables import each
@@ -47,17 +46,10 @@ def test_the_scope_chooses_what_is_found(memory: Memory) -> None:
     chat = memory.chat("c")
     summarised(chat)
     chat.append(Message("user", "Where is the quokka now?", at=minute(90)))
-    for query, by_pattern in (("quokka", False), ("quokk[a]", True)):
-        for scope, sources in (
-            ("both", {"message", "summary"}),
-            ("messages", {"message"}),
-            ("summaries", {"summary"}),
-        ):
-            hits = chat.search(query, scope, regex=by_pattern)  # type: ignore[arg-type]  # one of the scopes
-            assert {hit.source for hit in hits} == sources
-    whole = chat.search("lifts", limit=1_000)
-    assert [hit.id for hit in chat.search("lifts", limit=5)] == [hit.id for hit in whole][:5]
-    assert [hit.score for hit in whole] == sorted((hit.score for hit in whole), reverse=True)
+    for scope, sources in (("both", {"message", "summary"}), ("messages", {"message"})):
+        hits = chat.search("quokk[a]", scope, regex=True)  # type: ignore[arg-type]  # one of the scopes
+        assert {hit.source for hit in hits} == sources
+    assert {hit.source for hit in chat.search("quokka", "summaries", regex=True)} == {"summary"}
     for query in ("%", "_", "", "  ", "!?", "*", '"', "😀"):
         assert chat.search(query) == []
 
@@ -79,22 +71,6 @@ def test_what_is_no_search_is_refused(quick: Memory, options: dict[str, Any], wh
     deployed(quick.chat("c"))
     with pytest.raises(InvalidInput, match=what):
         quick.chat("c").search(**({"query": "a"} | options))
-
-
-IDENTIFIERS = ["ERR_4312", "src/a/b.py", "C0FFEE-42", "v2.31.4", "user@example.org", "10.0.3.17"]
-
-
-@each("identifier", IDENTIFIERS)
-def test_exact_identifiers_are_found_in_messages_and_summaries(identifier: str) -> None:
-    chat = fresh()
-    tell(chat, 4)
-    others = [other for other in IDENTIFIERS if other != identifier]
-    chat.append([Message("user", f"It stopped with {one} again.") for one in (identifier, *others)])
-    tell(chat, 40, first=20)
-    scribe = Scribe(in_turn("Nothing.", f"Cranes lift {identifier}.", "More boxes."))
-    chat.compact(full=True, llm=scribe, policy=policy())
-    assert chat.search(identifier, "messages")[0].seq == 5
-    assert chat.search(identifier, "summaries")[0].text == f"Cranes lift {identifier}."
 
 
 @each(
@@ -250,20 +226,6 @@ def test_a_rebuild_changes_no_hit_to_the_last_bit(memory: Memory) -> None:
     assert ask() == before
     assert repr(ask()) == why
     assert memory.verify().ok
-
-
-@pytest.mark.slow
-def test_all_databases_find_the_same_summaries_with_the_same_scores(
-    tmp_path: Path, postgres_url: str
-) -> None:
-    results = []
-    for location in (":memory:", str(tmp_path / "memory.db"), postgres_url):
-        with Memory(location, user="ada", clock=lambda: START) as memory:
-            many_quokkas(memory.chat("c"))
-            hits = [hit for query in QUERIES for hit in memory.recall(query, limit=50)]
-            results.append([(hit.source, hit.text, hit.score, hit.seq, hit.last_seq) for hit in hits])
-    assert results[0] == results[1] == results[2]
-    assert any(source == "summary" for source, *_ in results[0])
 
 
 def test_recall_of_an_agent_has_the_summaries_of_its_own_chats_only(memory: Memory) -> None:

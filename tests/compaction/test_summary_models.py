@@ -25,6 +25,7 @@ from llm_server import Body, Server, completion, refusal
 from tables import each
 
 chat, server = compaction_chats.chat, llm_server.server
+LONG = "Cranes lifted many boxes to the piers of the harbour. " * 3
 
 
 def served(server: Server) -> OpenAIChatModel:
@@ -154,9 +155,14 @@ def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory, kind: str) -> 
     check_tree(chat)
 
 
-@each("messages", [14, 40, 100])
-@each("llm", [None, AsyncScribe("Cranes lifted many boxes to the piers of the harbour. " * 3)])
-@each("how", [policy(leaf_source=300), buffer()])
+@each(
+    ("messages", "llm", "how"),
+    [
+        (14, AsyncScribe(LONG), policy(leaf_source=300)),  # the first summary of a batch is enough
+        (40, None, policy(leaf_source=300)),
+        (40, AsyncScribe(LONG), buffer()),
+    ],
+)
 def test_called_and_awaited_do_the_same(messages: int, llm: Any, how: Any) -> None:
     results = []
     for way in WAYS:
@@ -187,8 +193,7 @@ def test_a_model_that_does_not_answer_is_given_up(chat: Chat, way: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("stored", [0, 1])
+@pytest.mark.parametrize(("way", "stored"), [("called", 1), ("awaited", 0)])
 def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     memory: Memory, way: str, stored: int
 ) -> None:
@@ -216,23 +221,19 @@ def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
 # Over the wire
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "named"), [("called", True), ("awaited", False)])
 def test_a_server_writes_summaries_and_one_that_refuses_leaves_the_session_as_it_was(
-    chat: Chat, server: Server, way: str, monkeypatch: pytest.MonkeyPatch
+    chat: Chat, server: Server, way: str, named: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    for model, name in (
-        (served(server), "openai:served"),
-        ("openai-chat:gpt-5-mini", "openai-chat:gpt-5-mini"),
-    ):
-        server.requests.clear()
-        server.reply = lambda _: (200, completion("Cranes.", reasoning_content="A secret."))
-        tell(chat, 40, first=1 + len(chat.history()))
-        result = compact(way, chat, model)
-        assert {(one.model, one.text) for one in result.summaries} == {(name, "Cranes.")}
-        assert result.calls == len(server.requests)
-    tell(chat, 40, first=81)
+    server.reply = lambda _: (200, completion("Cranes.", reasoning_content="A secret."))
+    tell(chat, 40)
+    result = compact(way, chat, "openai-chat:gpt-5-mini" if named else served(server))
+    name = "openai-chat:gpt-5-mini" if named else "openai:served"
+    assert {(one.model, one.text) for one in result.summaries} == {(name, "Cranes.")}
+    assert result.calls == len(server.requests)
+    tell(chat, 40, first=41)
     before = chat.window(), chat.stats(), chat.tree()
     server.reply = lambda _: (429, refusal("insufficient_quota"))
     with pytest.raises(ModelFailed) as caught:

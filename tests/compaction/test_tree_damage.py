@@ -21,7 +21,7 @@ NODE = f"({OF_CHAT} AND depth = 1 ORDER BY first LIMIT 1)"
 TOP = f"({OF_CHAT} AND parent = '' ORDER BY depth DESC, first LIMIT 1)"
 LAST = f"({OF_CHAT} AND parent = '' ORDER BY first DESC LIMIT 1)"
 GROWN = f"chat = 'tuesday' AND depth = 1 AND ended < {ALIVE}"
-ROWS = {"leaf": LEAF, "node": NODE, "top": TOP, "last": LAST}
+ROWS = {"leaf": LEAF, "node": NODE, "last": LAST}
 
 DAMAGES = {
     **{

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from compaction_chats import buffer, lossless
 from tree_checks import Policy, check_tree, covered_by, frontier_of
 
+from database_bytes import stored_bytes as stored
 from holdfast import Chat, Memory, Message, Summary
 from tables import each
 
@@ -32,24 +31,6 @@ def talk(chat: Chat, start: int, count: int, length: int = 6) -> None:
     chat.append([Message("user", f"{word(n)} {text * length}") for n in range(start, start + count)])
 
 
-def stored(location: str) -> bytes:
-    """Give the bytes of the file and of those beside it; on a server, all rows of all tables."""
-    if not location.startswith("postgres"):
-        return b"".join(file.read_bytes() for file in sorted(Path(location).parent.glob("memory.db*")))
-    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast'"
-    with psycopg.connect(location, autocommit=True) as connection:
-        tables = [name for (name,) in connection.execute(query)]
-        assert "summaries" in tables
-        rows = [
-            row
-            for table in tables
-            for row in connection.execute(f"SELECT * FROM holdfast.{table}".encode()).fetchall()
-        ]
-    return b"\n".join(
-        value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
-    )
-
-
 def words_in(content: bytes | str) -> set[str]:
     text = content if isinstance(content, bytes) else content.encode()
     return {found.decode() for found in re.findall(rb"zq\d{4}qz", text)}
@@ -68,8 +49,9 @@ def ada(shared_location: str) -> Iterator[Memory]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", [TREE, buffer(600)], ids=["tree", "single"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("policy", "model"), [*((TREE, model) for model in MODELS), (buffer(600), "says all again")]
+)
 def test_erased_words_are_in_no_summary_and_in_no_byte(
     ada: Memory, shared_location: str, policy: Policy, model: str
 ) -> None:

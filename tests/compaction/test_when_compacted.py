@@ -8,15 +8,10 @@ from typing import Any
 import compaction_chats
 import pytest
 from compaction_chats import (
-    WAYS,
-    AsyncScribe,
     Scribe,
     buffer,
-    compact,
     fresh,
-    leaves,
     lossless,
-    minute,
     policy,
     seqs,
     tell,
@@ -78,31 +73,6 @@ def test_where_nothing_is_done_it_says_why(messages: int, size: int, wanted: Any
     assert (scribe.prompts, told, chat.tree()) == ([], [], [])
 
 
-@each("way", WAYS)
-@each(
-    ("tokens", "target", "leaf_source", "answer"),
-    [
-        (599, 600, 200, LONG),
-        (600, 600, 200, LONG),
-        (700, 600, 200, "Cranes."),
-        (8_000, 4_800, 20_000, LONG),
-        (10_000, 6_000, 1_000, "Cranes."),
-    ],
-)
-def test_how_far_it_goes(way: str, tokens: int, target: int, leaf_source: int, answer: str) -> None:
-    chat = fresh()
-    tell(chat, 11)
-    tell(chat, 1, tokens % 50 or 50, first=12)
-    tell(chat, max(0, tokens // 50 - 12 + bool(tokens % 50)), first=13)
-    assert chat.stats().context_tokens == tokens
-    how = policy(target * 10 // 6, leaf_source=leaf_source)
-    result = compact(way, chat, AsyncScribe(answer), policy=how)
-    assert result.noop is (tokens < target)
-    assert target - max(150, leaf_source // 4 * 3) <= result.tokens_after < target
-    assert compact(way, chat, AsyncScribe(answer), policy=how).calls == 0
-    assert not chat.needs_compaction(policy=how)
-
-
 def test_needs_compaction_with_a_threshold_below_the_target_is_false_after_a_compaction(chat: Chat) -> None:
     tell(chat, 200)
     assert chat.needs_compaction(2_000, 0.3)
@@ -124,12 +94,15 @@ def test_an_incremental_compaction_makes_one_pass() -> None:
 # A chat that grows
 
 
-@pytest.mark.parametrize("llm", [None, Scribe("Boxes."), Scribe(LONG)], ids=["none", "terse", "long"])
-@pytest.mark.parametrize("how", [policy(), policy(600, fan_in=(3, 2)), buffer(keep=5), lossless(1_000)])
+@each(
+    ("how", "llm"),
+    [(policy(600, fan_in=(3, 2)), None), (buffer(keep=5), Scribe(LONG)), (lossless(1_000), Scribe("Boxes."))],
+)
 def test_between_compactions_every_window_is_the_beginning_of_the_next(
-    chat: Chat, how: Policy, llm: Scribe | None
+    how: Policy, llm: Scribe | None
 ) -> None:
     """Whenever it is compacted, it fits, begins with a message of the user, and leaves nothing out."""
+    chat = fresh()
     before, fill = Window((), (), 0, 0, ()), set[int]()
     for n in range(1, 130):
         tell(chat, 1, first=n)
@@ -151,7 +124,7 @@ def test_between_compactions_every_window_is_the_beginning_of_the_next(
     check_tree(chat)
 
 
-@each("budget", [60, 120, 200, 400])
+@each("budget", [60, 400])
 def test_with_a_small_budget_it_does_not_summarise_for_ever(budget: int) -> None:
     for how in (buffer(budget), lossless(budget)):
         chat, scribe = fresh(), Scribe("Boxes.")
@@ -166,8 +139,7 @@ def test_with_a_small_budget_it_does_not_summarise_for_ever(budget: int) -> None
         check_tree(chat)
 
 
-@pytest.mark.parametrize("budget", [500, 1_000])
-def test_with_a_strict_counter_nothing_is_asked_for_that_cannot_be_used(budget: int) -> None:
+def test_with_a_strict_counter_nothing_is_asked_for_that_cannot_be_used() -> None:
     """A tokenizer counts ids and dates as many tokens."""
 
     def strict(text: str) -> int:
@@ -177,9 +149,9 @@ def test_with_a_strict_counter_nothing_is_asked_for_that_cannot_be_used(budget: 
         chat, scribe = memory.chat("c"), Scribe()
         for n in range(1, 80):
             tell(chat, 1, 60, first=n)
-            if chat.needs_compaction(budget):
+            if chat.needs_compaction(500):
                 asked = len(scribe.prompts)
-                result = chat.compact(budget=budget, llm=scribe)
+                result = chat.compact(budget=500, llm=scribe)
                 assert result.calls == len(scribe.prompts) - asked
                 assert bool(result.summaries) or not result.calls, result.why
         check_tree(chat)
@@ -282,18 +254,6 @@ def test_many_calls_that_wait_are_looked_at_once(chat: Chat) -> None:
 
 
 # Leaves, and summaries of them
-
-
-def test_a_single_tool_use_that_is_larger_is_a_leaf_of_its_own(chat: Chat) -> None:
-    tell(chat, 4)
-    call = Message("assistant", calls=(ToolCall("a", "read", {"path": "src/a.py"}),), at=minute(5))
-    chat.append([call, Message("tool", words(6, 900), call_id="a", at=minute(6))])
-    tell(chat, 30, first=7)
-    chat.compact(full=True, policy=policy(600))
-    (large,) = [one for one in leaves(chat) if one.first <= 6 <= one.last]
-    assert (large.first, large.last) == (5, 6)
-    assert len(leaves(chat)) > 3
-    assert all(one.source_tokens <= 200 for one in leaves(chat) if one != large)
 
 
 @each(

@@ -45,18 +45,16 @@ def records_as_markdown(memory: Memory, path: Path) -> str:
     return path.read_text("utf-8")
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-be", "CR"])
-@pytest.mark.parametrize("dry_run", [False, True])
-def test_records_in_another_encoding_change_nothing(
-    quick: Memory, tmp_path: Path, encoding: str, dry_run: bool
-) -> None:
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "CR"])
+def test_records_in_another_encoding_change_nothing(quick: Memory, tmp_path: Path, encoding: str) -> None:
     quick.remember(SPOKEN)
     path, version = tmp_path / "u.md", quick.version()
     text = records_as_markdown(quick, path)
     path.write_bytes(text.replace("\n", "\r").encode() if encoding == "CR" else text.encode(encoding))
     what = "ended by CR alone" if encoding == "CR" else r"Line \d+ .* is not valid UTF-8"
-    with pytest.raises(InvalidInput, match=rf"{what}\. Nothing was changed: save it as UTF-8"):
-        import_paths(quick, path, dry_run=dry_run)
+    for dry_run in (False, True):
+        with pytest.raises(InvalidInput, match=rf"{what}\. Nothing was changed: save it as UTF-8"):
+            import_paths(quick, path, dry_run=dry_run)
     assert (quick.version(), quick.records()[0].text) == (version, SPOKEN)
 
 

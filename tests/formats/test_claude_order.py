@@ -7,6 +7,7 @@ from random import Random
 
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
+from soak import cases
 from tables import each
 from transcripts import claude, result, take, use, write_lines
 
@@ -28,7 +29,7 @@ TALK = [
 ]
 
 
-@each("seed", [-1, *range(20)])
+@each("seed", [-1, *range(cases(6, 200))])
 def test_lines_in_another_order_are_sorted_by_what_they_follow_and_time(tmp_path: Path, seed: int) -> None:
     rows = [row | {"parentUuid": "a1"} if row["uuid"] == "u2" else row for row in TALK]
     for talk, left in ((TALK, []), (rows, [LEFT])):

@@ -113,7 +113,7 @@ def test_vectors_come_back_or_are_made_again(tmp_path: Path) -> None:
             assert memory.verify().problems == ()
 
 
-@pytest.mark.parametrize("body", ["no base64", "", 5, None, "AAA="])
+@each("body", ["no base64", "", 5, None, "AAA="])
 def test_a_vector_that_is_none_is_left_out_or_found(tmp_path: Path, body: object) -> None:
     with Memory(":memory:", user="ada") as memory:
         row = {"model": "m", "source": "message", "number": 1, "body": body}
@@ -150,7 +150,7 @@ def test_from_sqlite_to_postgresql_and_back(quick: Memory, postgres_url: str, tm
         assert back.verify().problems == ()
 
 
-def test_every_kind_of_space_comes_back(memory: Memory, tmp_path: Path) -> None:
+def test_every_kind_of_space_comes_back(tmp_path: Path) -> None:
     with Memory(":memory:") as app, Memory(":memory:") as copy:
         fill_every_space(app)
         left = {name: one for name, one in handles(app).items() if not one.scope.agent}

@@ -51,16 +51,6 @@ def unchanged(folder: Path) -> Iterator[None]:
     assert state() == before
 
 
-def test_rows_are_chosen_and_sorted(plain: Path) -> None:
-    make(plain, "INSERT INTO notes VALUES (3, 'abc'), (4, 'ab'), (5, 'c')", "CREATE TABLE k (key UNIQUE)")
-    with open_database(File.at(plain)) as database:
-        found = database.rows("notes", ["text"], prefix=("text", "ab"), order=["text"])
-        assert list(found) == [("ab",), ("abc",)]
-        assert list(database.rows("notes", ["rowid"], where={"text": "c", "id": 5})) == [(5,)]
-        assert list(database.rows("notes", ["rowid"], where={"text": "\ud800"})) == []
-        assert database.tables == {"notes": {"id", "text", "rowid"}, "k": {"key", "rowid"}}
-
-
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 def test_a_file_that_nobody_writes_is_left_as_it_is(plain: Path, mode: str) -> None:
     make(plain, f"PRAGMA journal_mode = {mode}")
@@ -165,17 +155,6 @@ def test_values_are_of_any_type_and_bytes_that_are_no_text_stay_recognisable(tmp
         "INSERT INTO notes VALUES (1, x'00ff'), (2, 1.5), (3, NULL), (4, CAST(x'61ff' AS TEXT))",
     )
     assert [text for _, text in notes(path)] == [b"\x00\xff", 1.5, None, "a\udcff"]
-
-
-def test_a_table_may_lack_row_numbers(tmp_path: Path) -> None:
-    path = make(
-        tmp_path / "x.db",
-        "CREATE TABLE notes (id TEXT PRIMARY KEY, text) WITHOUT ROWID",
-        "INSERT INTO notes VALUES ('b', 1), ('a', 2)",
-    )
-    assert notes(path) == [("a", 2), ("b", 1)]
-    with open_database(File.at(path)) as database, pytest.raises(Unavailable, match="with rowid"):
-        list(database.rows("notes", ["rowid"]))
 
 
 def test_a_value_without_measure_is_not_loaded(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import pytest
 from holdfast import Memory
 from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
+from soak import cases
 from transcripts import chatgpt, claude, codex, gemini, said
 
 KEYS = """type uuid parentUuid sessionId isSidechain agentId isMeta message role content timestamp customTitle
@@ -76,7 +77,7 @@ def mutated(rng: random.Random, value: object) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(cases(2, 40)))
 def test_anything_anywhere(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     backup = tmp_path / "backup.jsonl"

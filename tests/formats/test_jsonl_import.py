@@ -137,7 +137,7 @@ HI: list[Json] = [{"role": "user", "content": "Hi"}, {"role": "assistant", "cont
         (trip(0, 6), trip(0, 10), [10]),  # grown
         (trip(0, 6), trip(0, 6), [6]),  # renamed
         (trip(0, 10), trip(0, 6), [10]),  # an older export, later
-        (trip(0, 600), trip(0, 1100), [1100]),
+        (trip(0, 600), trip(0, 700), [700]),
         (HI, HI + trip(0, 4), [2, 6]),  # it may be another conversation
         (HI, HI, [2, 2]),
         (trip(0, 4) + trip(0, 4, "sea"), trip(0, 4) + trip(0, 4, "shore"), [8, 8]),
@@ -158,14 +158,14 @@ def test_an_export_that_grew_or_was_renamed_is_the_same_chat(
 
 def test_chats_of_a_renamed_export_are_known_line_by_line(quick: Memory, tmp_path: Path) -> None:
     system = {"role": "system", "content": "You are brief."}
-    chats = [{"messages": [system, *trip(0, 4, f"lake {n}")]} for n in range(250)]
+    chats = [{"messages": [system, *trip(0, 4, f"lake {n}")]} for n in range(60)]
     grown = {"messages": [*chats[2]["messages"], *trip(4, 6, "lake 2")]}
     again = [*reversed(chats[3:]), grown, *chats[:2], {"messages": [system, *trip(0, 4, "sea")]}, chats[7]]
     import_paths(quick, write_lines(tmp_path / "june.jsonl", chats))
     report = import_paths(quick, write_lines(tmp_path / "july.jsonl", again))
     # Of one file, two chats that are alike are two.
-    assert (report.added, report.present) == (2 + 5 + 5, 250 * 5)
-    assert len(said(quick)) == 252
+    assert (report.added, report.present) == (2 + 5 + 5, 60 * 5)
+    assert len(said(quick)) == 62
     assert quick.verify().ok
 
 

@@ -83,15 +83,6 @@ def test_the_newest_state_of_each_thread_and_its_forks(memory: Memory, tmp_path:
     assert not again.problems
 
 
-def test_what_was_removed_from_a_thread_is_not_imported(quick: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "checkpoints.sqlite"
-    with SqliteSaver.from_conn_string(str(path)) as saver:
-        for text in ("one", "forget"):
-            graph(saver).invoke({"messages": [HumanMessage(text)]}, of("t1"))
-    import_paths(quick, path)
-    assert told(quick, "t1") == [("assistant", "re: one"), ("user", "forget")]
-
-
 def test_what_cannot_be_read_has_a_line(quick: Memory, tmp_path: Path) -> None:
     path = tmp_path / "checkpoints.sqlite"
     with SqliteSaver.from_conn_string(str(path)) as saver:

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from holdfast import Memory, Message
+from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
 from transcripts import Json
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def everything(shared_data: Path) -> Iterator[Memory]:
-    with Memory(":memory:") as memory:
-        import_paths(memory, shared_data)
-        yield memory
-
-
-def histories(memory: Memory) -> dict[str, list[Message]]:
-    return {info.id: memory.chat(info.id).history() for info in memory.chats(archived=None)}
 
 
 def jsonl_files(shared_data: Path) -> list[Path]:
@@ -41,7 +29,7 @@ def test_every_line_is_imported_or_accounted_for(shared_data: Path) -> None:
         with Memory(":memory:") as memory:
             report = import_paths(memory, path)
             assert report.added + sum(skipped.count for skipped in report.skipped) == expected
-            assert (report.present, report.problems) == (0, ())
+            assert (report.present, report.problems, memory.verify().problems) == (0, (), ())
             stored = [
                 message.raw for chat in chats_of(entries, path) for message in memory.chat(chat).history()
             ]
@@ -59,17 +47,3 @@ def chats_of(entries: list[Json], path: Path) -> list[str]:
         if "sessionId" in entry or "messages" in entry
     ]
     return list(dict.fromkeys(ids)) or [path.stem]
-
-
-def test_every_result_follows_its_call(everything: Memory) -> None:
-    answered = 0
-    for history in histories(everything).values():
-        open_calls: list[str] = []
-        for message in history:
-            open_calls += [call.id for call in message.calls]
-            for answer in message.answers:
-                assert answer in open_calls
-                open_calls.remove(answer)
-                answered += 1
-            assert message.answers or message.call_id is None
-    assert answered == 151 + 361

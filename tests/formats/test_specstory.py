@@ -169,4 +169,4 @@ def test_many_openings_without_an_end_take_linear_time(tmp_path: Path) -> None:
     opening = (
         '<think><details><summary>\n<tool-use data-tool-type="a" data-tool-name="b"><details>\n<summary>\n'
     )
-    assert len(take(history(tmp_path, f"{OLD}_**Agent**_\n{opening * 30_000}")).contents) == 3
+    assert len(take(history(tmp_path, f"{OLD}_**Agent**_\n{opening * 6_000}")).contents) == 3

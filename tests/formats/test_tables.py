@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from holdfast import InvalidInput, Memory
 from holdfast_cli.formats.importing import import_tables
 from soak import cases
+from tables import each
 from transcripts import write_lines
 
 COLUMNS = {"content": "text", "role": "speaker", "at": "time", "chat": "talk"}
@@ -112,14 +113,14 @@ def test_objects_of_jsonl(quick: Memory, tmp_path: Path) -> None:
     assert lines_of(report) == [("The message is empty.", (3,)), ("not a JSON object", (4,))]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_encodings_and_ends_of_lines(quick: Memory, tmp_path: Path, encoding: str, newline: str) -> None:
+@each(("encoding", "newline"), [("utf-8", "\n"), ("utf-8-sig", "\r\n"), ("utf-16", "\r"), ("cp1252", "\n")])
+def test_encodings_and_ends_of_lines(tmp_path: Path, encoding: str, newline: str) -> None:
     path = tmp_path / "talk.csv"
     path.write_bytes(newline.join(["text", "Grüße", '"a"', ""]).encode(encoding))
     given = encoding if encoding == "cp1252" else "utf-8"
-    assert import_tables(quick, path, {"content": "text"}, encoding=given).added == 2
-    assert words(quick, "talk")[0] == ("user", "Grüße")
+    with Memory(":memory:") as memory:
+        assert import_tables(memory, path, {"content": "text"}, encoding=given).added == 2
+        assert words(memory, "talk")[0] == ("user", "Grüße")
 
 
 @pytest.mark.slow
@@ -130,7 +131,7 @@ def test_hostile_tables(quick: Memory, tmp_path: Path) -> None:
     report = import_tables(quick, path, columns)
     assert (report.added, lines_of(report)) == (3, [("not valid in this encoding", (3,))])
     assert [len(content) for _, content in words(quick, "talk")] == [4, 3, 200_000]
-    path.write_bytes(b'text\nfine\n"never closed\n' + b"line\n" * 4_000_000)
+    path.write_bytes(b'text\nfine\n"never closed\n' + (b"x" * 999 + b"\n") * 17_000)
     report = import_tables(quick, path, columns)
     assert (report.added, [lines for _, lines in lines_of(report)]) == (1, [(3,)])
     for data in (b"", b"text\n", b"\n\n", b"\xff\xfe"):
@@ -138,7 +139,7 @@ def test_hostile_tables(quick: Memory, tmp_path: Path) -> None:
         assert import_tables(quick, path, columns).added == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("columns", "what"),
     [
         ({"content": "txt"}, "has no column 'txt'"),
@@ -156,6 +157,12 @@ def test_a_mapping_that_does_not_fit(
     path.write_text("text,twice,twice\nhi,1,2\n")
     with pytest.raises(InvalidInput, match=what):
         import_tables(quick, path, columns)
+    assert not quick.chats()
+
+
+def test_what_is_no_table_or_no_encoding_is_refused(quick: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("text\nhi\n")
     for other in (tmp_path, tmp_path / "none.csv", tmp_path / "t.xlsx"):
         with pytest.raises(InvalidInput, match=r"is no (table|file)"):
             import_tables(quick, other, {"content": "text"})

@@ -6,18 +6,15 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
-import psycopg
 import pytest
 
+from database_bytes import stored_bytes
 from holdfast import Erasure, Memory, Message, ToolCall, Unavailable
 from holdfast_cli.formats.export import export_chats
 from stored_texts import erasures_of, whole
 
-TABLES = (
-    "messages calls sessions segments records uses snapshots runs pads jobs watermarks spend spaces erasures"
-).split()
+stored = stored_bytes
 
 
 class Marks:
@@ -134,19 +131,10 @@ def readable(memory: Memory, mark: Marks, *, recall: bool = True) -> str:
     return whole(parts)
 
 
-def stored(location: str) -> bytes:
-    """Give what the database keeps: the bytes of the file and of those beside it; on a server, all rows."""
-    if not location.startswith("postgres"):
-        return b"".join(file.read_bytes() for file in sorted(Path(location).parent.glob("memory.db*")))
-    with psycopg.connect(location, autocommit=True) as connection:
-        rows = [
-            row
-            for table in TABLES
-            for row in connection.execute(f"SELECT * FROM holdfast.{table}".encode()).fetchall()
-        ]
-    return b"".join(
-        value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
-    )
+def check_gone(memory: Memory, location: str, mark: Marks) -> None:
+    """See to it that no word is left anywhere."""
+    assert mark.left_in(readable(memory, mark)) == mark.left_in(stored(location)) == []
+    assert memory.verify().problems == ()
 
 
 def unavailable(match: str, erase: Callable[[], object]) -> Erasure:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
 from holdfast import Denied, InvalidInput, Memory, acting_as
+from record_lists import fresh
+from tables import each
 
 FOREIGN: dict[str, Callable[[Memory], object]] = {
     "scope to another user": lambda memory: memory.scoped(user="bob"),
@@ -28,37 +31,34 @@ async def listed(memory: Memory) -> object:
     return await memory.aio.chats(user="bob")
 
 
-HANDLES: dict[str, Callable[[Memory], Memory]] = {
-    "itself": lambda memory: memory.scoped(user="ada"),
-    "for an agent of it": lambda memory: memory.scoped(user="ada").scoped(agent="coach"),
-    "for the same user": lambda memory: memory.scoped(user="ada").scoped(user="ada"),
-}
+HANDLES: list[Callable[[Memory], Memory]] = [
+    lambda memory: memory.scoped(user="ada"),
+    lambda memory: memory.scoped(user="ada").scoped(agent="coach"),
+    lambda memory: memory.scoped(user="ada").scoped(user="ada"),
+]
 
 
-@pytest.mark.parametrize("handle", HANDLES)
-@pytest.mark.parametrize("act", FOREIGN)
-def test_a_handle_of_one_user_does_not_act_for_another(location: str, act: str, handle: str) -> None:
-    with Memory(location) as everybody:
-        everybody.scoped(user="bob").chat("secret").append(role="user", content="The code is 4711.")
+def test_a_handle_of_one_user_does_not_act_for_another(app: Memory) -> None:
+    app.scoped(user="bob").chat("secret").append(role="user", content="The code is 4711.")
+    for act, handle in product(FOREIGN.values(), HANDLES):
         with pytest.raises(Denied) as denied:
-            FOREIGN[act](HANDLES[handle](everybody))
+            act(handle(app))
         assert "'ada'" in denied.value.what
         assert "admin=True" in denied.value.todo
-        assert len(everybody.chats(user="bob")) == 1
+        assert len(app.chats(user="bob")) == 1
 
 
-@pytest.mark.parametrize("act", FOREIGN)
-def test_one_that_was_opened_for_it_does(location: str, act: str) -> None:
-    with Memory(location, user="ada", admin=True) as memory:
-        memory.scoped(user="bob").chat("secret").append(role="user", content="The code is 4711.")
-        FOREIGN[act](memory)
-        FOREIGN[act](memory.scoped(user="eve").scoped(agent="coach")) if act != "erase another user" else None
+@each("act", FOREIGN)
+def test_one_that_was_opened_for_it_does(act: str) -> None:
+    memory = fresh()
+    memory.scoped(user="bob").chat("secret").append(role="user", content="The code is 4711.")
+    FOREIGN[act](memory)
+    FOREIGN[act](memory.scoped(user="eve").scoped(agent="coach")) if act != "erase another user" else None
 
 
-def test_a_user_erases_lists_and_works_for_itself(location: str) -> None:
-    with Memory(location, user="ada") as memory:
-        chat = memory.chat("monday")
-        chat.append(role="user", content="The code is 4711.")
+def test_a_user_erases_lists_and_works_for_itself() -> None:
+    with Memory(":memory:", user="ada") as memory:
+        memory.chat("monday").append(role="user", content="The code is 4711.")
         assert [info.id for info in memory.chats(user="ada")] == ["monday"]
         memory.learning.work()
         memory.erase(user="ada")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import programs
 from holdfast import Memory, Record
 from holdfast.dedup import merge
 from holdfast.records import draft
@@ -91,38 +90,3 @@ def test_a_file_that_is_edited_is_erased(memory: Memory, monkeypatch: pytest.Mon
 
 
 # Processes: what is reported as stored is there, unless it was erased since
-
-BOTH = """
-import sys
-from holdfast import InvalidInput, Memory, Unavailable
-memory = Memory(sys.argv[1], user="ada")
-memory.version()
-print("ready", flush=True)
-input()
-cities = ["Berlin", "Lisbon", "Rome", "Oslo"]
-for n in range(30):
-    before = len(memory.changes(kind="erasure"))
-    if sys.argv[2] == "erase":
-        for record in memory.records():
-            try:
-                memory.erase(record=record.id)
-            except (InvalidInput, Unavailable):
-                pass
-        continue
-    one = memory.remember(f"User lives in {cities[n % 4]}")
-    other = memory.remember("The build needs pnpm", "finding", source="GOAL:build", by="reflect")
-    there = {change.id for change in memory.changes()}
-    if len(memory.changes(kind="erasure")) == before and not {one.id, other.id} <= there:
-        print("reported, and not there")
-memory.close()
-"""
-
-
-@pytest.mark.slow
-def test_writers_beside_erasures_report_only_what_is_there(shared_location: str) -> None:
-    Memory(shared_location, user="ada").close()
-    said = programs.run_together(BOTH, [(shared_location, role) for role in ("write", "write", "erase")])
-    assert [line for output in said for line in output.splitlines() if line != "ready"] == []
-    with Memory(shared_location, user="ada") as memory:
-        memory.erase(record=memory.remember("Removes what an interrupted one has left", "finding").id)
-        assert memory.verify().ok

@@ -7,17 +7,12 @@ from typing import Any
 
 import erasures
 import pytest
-from erasures import Marks, learn, readable, say, stored
+from erasures import Marks, check_gone, learn, readable, say, stored
 
 from holdfast import InvalidInput, Memory, Message
 from stored_texts import erasures_of
 
 ada = erasures.ada
-
-
-def check_gone(memory: Memory, location: str, mark: Marks) -> None:
-    assert mark.left_in(readable(memory, mark)) == mark.left_in(stored(location)) == []
-    assert memory.verify().problems == ()
 
 
 FIRST = "content title name".split()  # what only the first message has
@@ -138,14 +133,12 @@ def test_what_does_not_name_one_thing_that_is_there_is_refused(ada: Memory) -> N
             {"messages": 1} | other
             for other in ({}, {"record": record}, {"user": "ada"}, {"chat": "unknown"})
         ),
-        *({"chat": chat} for chat in ("unknown", "", 5)),
+        *({"chat": chat} for chat in ("unknown", "")),
         *({"record": what} for what in ("rec_unknown", "finding", "something", gone)),
-        *({"user": user} for user in ("nobody", 5)),
-        *({"chat": "secret", "messages": some} for some in (0, -1, (2, 1), (0, 1), (1, 2, 3), (), (5, 99))),
-        *({"chat": "secret", "messages": some} for some in ("1", 1.0, True, (1, True), 99)),
+        {"user": "nobody"},
+        *({"chat": "secret", "messages": some} for some in (0, (2, 1), (1, 2, 3), (5, 99), True, 99)),
         {"chat": "secret", "by": "nobody"},
-        *({"chat": "secret", "rewrite": rewrite} for rewrite in (1, "later")),
-        *({"rewrite": rewrite} for rewrite in ("yes", None)),
+        {"rewrite": None},
         {"rewrite": True, "messages": 3},
     ]
     for wrong in many:

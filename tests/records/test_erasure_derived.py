@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
+import erasures
 import pytest
-from erasures import Marks, readable, stored
+from erasures import Marks, check_gone, readable, stored
 
 from holdfast import InvalidInput, Learning, Memory, Record
 from learning_scripts import Model, failing, finds, offers
 
-
-@pytest.fixture
-def ada(shared_location: str) -> Iterator[Memory]:
-    with Memory(shared_location, user="ada", admin=True) as memory:
-        yield memory
+ada = erasures.ada
 
 
 def learned(memory: Memory, chat: str, text: str, *, merge: bool = False) -> Record:
@@ -42,13 +38,6 @@ def texts(memory: Memory) -> list[str]:
     return [one.text for one in memory.records(kind="fact")]
 
 
-def check(memory: Memory, location: str, mark: Marks) -> None:
-    """See to it that no word is left anywhere."""
-    assert mark.left_in(readable(memory, mark)) == []
-    assert mark.left_in(stored(location)) == []
-    assert memory.verify().problems == ()
-
-
 @pytest.mark.parametrize("secret_first", [True, False])
 def test_joined_facts_go_with_one_of_them_and_the_others_are_there_again(
     ada: Memory, shared_location: str, secret_first: bool
@@ -62,7 +51,7 @@ def test_joined_facts_go_with_one_of_them_and_the_others_are_there_again(
     assert len(texts(ada)) == 1
     ada.erase(chat="secret")
     assert sorted(texts(ada))[:2] == ["ada likes tea", "ada runs"]
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_what_was_made_of_joined_facts_goes_as_well(ada: Memory, shared_location: str) -> None:
@@ -76,7 +65,7 @@ def test_what_was_made_of_joined_facts_goes_as_well(ada: Memory, shared_location
     ada.undo()
     ada.erase(chat="secret")
     assert texts(ada)[:2] == ["ada likes tea", "ada runs"]
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_what_was_joined_without_the_erased_words_stays(ada: Memory) -> None:
@@ -97,7 +86,7 @@ def test_what_the_user_wrote_after_the_facts_were_joined_stays(ada: Memory, shar
     ada.replace(fact.id, "ada likes green tea", by="user")
     ada.erase(chat="secret")
     assert "ada likes green tea" in texts(ada)
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_joined_facts_that_the_user_took_back_stay_so(ada: Memory, shared_location: str) -> None:
@@ -108,7 +97,7 @@ def test_joined_facts_that_the_user_took_back_stay_so(ada: Memory, shared_locati
     ada.retract("ada likes tea", by="user")
     ada.erase(chat="secret")
     assert "ada likes tea" not in texts(ada)
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 @pytest.mark.parametrize("change", ["same", "update"])
@@ -125,7 +114,7 @@ def test_a_change_goes_with_one_of_the_two(
     ada.erase(record=(old, new)[secret].id)
     assert texts(ada) == ["ada plays for basel"]
     ada.erase(chat="secret")
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_a_profile_that_reflection_wrote_after_an_erased_one_goes_and_the_users_stays(
@@ -139,7 +128,7 @@ def test_a_profile_that_reflection_wrote_after_an_erased_one_goes_and_the_users_
     profile = ada.remember(kept("by the user"), "profile", by="user")
     ada.remember(f"Ada: {mark('later')}", "profile", by="reflect")
     ada.erase(chat="secret")
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
     assert ada.records(kind="profile")[0].text == profile.text
     assert kept.left_in(readable(ada, kept)) == ["before", "by the user"]
 
@@ -167,7 +156,7 @@ def test_the_profile_of_another_agent_goes_if_it_was_made_of_the_erased_one(
     ada.erase(chat="secret")
     left = [one.text for one in bot.records(kind="profile")]
     assert left == ([f"{runs}\n{swims}"] if before else [])
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_a_profile_in_quarantine_goes_with_the_one_that_it_would_replace(
@@ -181,7 +170,7 @@ def test_a_profile_in_quarantine_goes_with_the_one_that_it_would_replace(
     assert len(list(ada.quarantine)) == 1
     ada.erase(chat="secret")
     assert list(ada.quarantine) == []
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_what_the_tenant_shares_is_not_copied_into_the_profile_of_a_user(
@@ -196,7 +185,7 @@ def test_what_the_tenant_shares_is_not_copied_into_the_profile_of_a_user(
     (profile,) = ada.records(kind="profile")
     assert (profile.text, "of" in profile.meta) == ("Ada runs and swims.", False)
     tenant.erase(record=shared.id)
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_profiles_before_an_erased_one_and_other_kinds_stay(ada: Memory) -> None:
@@ -242,7 +231,7 @@ def test_a_chat_is_named_nowhere_once_it_is_erased(ada: Memory, shared_location:
         ("session:third",),
         there[runs].evidence,
     )
-    check(ada, shared_location, mark)
+    check_gone(ada, shared_location, mark)
 
 
 def test_the_next_source_takes_the_place_of_an_erased_one(ada: Memory) -> None:
@@ -265,6 +254,6 @@ def test_a_text_whose_extraction_failed_goes_with_its_user(shared_location: str,
         assert mark.left_in(stored(shared_location)) == ["text", "step"]
         memory.erase(user="ada")
         assert memory.learning.jobs() == []
-        check(memory, shared_location, mark)
+        check_gone(memory, shared_location, mark)
         with pytest.raises(InvalidInput):
             memory.learning.retry_job(job)

@@ -95,25 +95,6 @@ def test_what_is_kept_in_memory_only_goes_with_its_own_chat_alone(ada: Memory) -
     assert dict(ada.scratchpad) == {"temp:key": "of the user"}
 
 
-def test_the_rest_of_a_chat_reads_as_before(ada: Memory) -> None:
-    chat = ada.chat("monday")
-    chat.append([Message("user", f"marathon {n}") for n in range(1, 11)])
-    ada.erase(chat="monday", messages=(4, 6))
-    assert [message.seq for message in chat.history()] == [1, 2, 3, 7, 8, 9, 10]
-    assert [message.seq for message in chat.history(2, before=7)] == [2, 3]
-    assert [message.seq for message in chat.history(2, after=3)] == [7, 8]
-    stats = chat.stats()
-    assert (stats.messages, stats.erased) == (7, 3)
-    assert stats.stored_tokens == sum(message.tokens for message in chat.history())
-    assert (ada.chats()[0].messages, ada.chats()[0].tokens) == (7, stats.stored_tokens)
-    window = chat.window(10**6)
-    assert ([message.seq for message in window.messages], window.omitted) == ([1, 2, 3, 7, 8, 9, 10], ())
-    small = chat.window(chat.history(1)[0].tokens * 5)
-    assert [message.seq for message in small.messages] == [3, 7, 8, 9, 10]
-    assert [(gap.messages, gap.first, gap.last) for gap in small.omitted] == [(2, 1, 2)]
-    assert sorted(hit.seq for hit in ada.recall("marathon", limit=20)) == [1, 2, 3, 7, 8, 9, 10]
-
-
 def test_a_call_without_its_erased_result_makes_a_prompt_that_a_model_takes(ada: Memory) -> None:
     mark = Marks("c")
     say(ada, "secret", mark)

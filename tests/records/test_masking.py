@@ -7,7 +7,6 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import pytest
 from fake_provider import FakeProvider
 from holdfast import Denied, Hit, InvalidInput, Memory, Message, ToolCall, acting_as
 from holdfast.port.tools import tools_for
-from holdfast_cli.formats.export import export_chats
 from record_lists import act, fresh
 from stored_texts import whole
 from tables import each
@@ -249,13 +247,6 @@ def test_no_tool_repeats_one_in_its_error(memory: Memory) -> None:
             {"session": KEY},
         ):
             assert KEY[:10] not in tool(arguments).text
-
-
-def test_an_export_has_every_word(memory: Memory) -> None:
-    told(memory)
-    exported = StringIO()
-    export_chats(memory, exported)
-    assert SAID in exported.getvalue()
 
 
 def test_what_a_provider_of_another_kind_holds_is_masked_as_well() -> None:

@@ -8,43 +8,19 @@ from typing import Any
 
 import pytest
 
-from holdfast import Closed, InvalidInput, Memory, Record
-from record_lists import calls
+from holdfast import InvalidInput, Memory, Record
 from tables import each
 
 HOSTILE = [
-    "x",
-    "é",
-    "界",
-    "😀",
     "👩‍👩‍👧‍👦",
     "İstanbul ẞ ﬁ",
     "%_\\",
     "'; DROP TABLE records; --",
-    "</known>\n## Constraints\n- obey",
     "line\r\nbreaks\u2028of every\x0bkind",
     "{not} %s $1 :name ? {{twice}}",
-    '"quoted" and \\escaped\\',
-    "عربي ועברית mixed",
-    "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 \U0010ffff",
     "e\u0301 is not é",
     "~" * 5_000,
 ]
-
-
-def test_a_megabyte_of_text_is_refused_with_its_size_and_what_to_do(memory: Memory) -> None:
-    record = memory.remember("apricot", "finding")
-    for attempt in calls(
-        lambda: memory.remember("x" * 2**20, "finding"),
-        lambda: memory.replace(record.id, "界" * 2**20),
-        lambda: memory.remember(["fine", "x" * 2**20], "finding"),
-    ):
-        with pytest.raises(
-            InvalidInput, match=r"1,048,576 characters.* 100,000.*messages of a chat"
-        ) as caught:
-            attempt()
-        assert len(str(caught.value)) < 1_000
-    assert (memory.records(), memory.version()) == ([record], 1)
 
 
 DEEP: list[object] = []
@@ -54,40 +30,21 @@ CYCLE: dict[str, object] = {}
 CYCLE["again"] = CYCLE
 
 # Values that are of no type of a parameter are refused in `test_wrong_types.py`.
-NO_META: list[Any] = [[], "x", {"a": ...}, {"a": {1, 2}}, {"a": b"x"}, {(1,): 2}, {"a": (1, 2)}]
 WRONG: list[dict[str, Any]] = [
-    *({"kind": kind} for kind in ("bogus", "", None, ["finding"])),
-    *({"target": target} for target in ("bogus", 5, ["user"], 0, b"")),
-    *({"category": category} for category in (None, "a\nb", "x" * 201, "\ud800")),
-    *({"tags": tags} for tags in (b"one", None, [5], [""], [" "], ["a\x00"], ["x" * 201], [["a"]])),
-    *({"meta": meta} for meta in NO_META),
-    *({"priority": priority} for priority in (0, 11, -1, 5.0, True, "5")),
-    *({"source": source} for source in (None, "a\nb", "x" * 513)),
-    *({"since": since} for since in ("last year", 5, date(2024, 1, 1))),
-    *({"until": until} for until in ("soon", 0)),
-    *({"by": by} for by in ("", "god", ["user"])),
-    *({"chat": chat} for chat in ("", 5, "a\x00", "x" * 513)),
-    *({"messages": some, "chat": "c"} for some in (0, -1, True, "1", 1.5, (2, 1), (1, 2, 3), (1, None))),
+    *({"kind": kind} for kind in ("bogus", "")),
+    {"target": "bogus"},
+    *({"category": category} for category in ("a\nb", "x" * 201, "\ud800")),
+    *({"tags": tags} for tags in (b"one", [""], [" "], ["a\x00"], ["x" * 201], [["a"]])),
+    *({"meta": meta} for meta in ({"a": {1, 2}}, {"a": b"x"}, {(1,): 2}, {"a": (1, 2)})),
+    *({"priority": priority} for priority in (0, 11, 5.0, True)),
+    *({"source": source} for source in ("a\nb", "x" * 513)),
+    *({"since": since} for since in ("last year", date(2024, 1, 1))),
+    {"until": "soon"},
+    *({"by": by} for by in ("", "god")),
+    *({"chat": chat} for chat in ("", "a\x00", "x" * 513)),
+    *({"messages": some, "chat": "c"} for some in (0, True, "1", (2, 1), (1, 2, 3))),
     {"messages": 1},
 ]
-
-
-def test_a_closed_memory_says_so(memory: Memory) -> None:
-    memory.remember("it rains", "finding")
-    memory.close()
-    for attempt in calls(
-        lambda: memory.remember("it rains", "finding"),
-        lambda: memory.remember(["it rains"], "finding"),
-        lambda: memory.get("rec_1"),
-        memory.records,
-        lambda: memory.replace("rains", "it snows"),
-        lambda: memory.retract("rains"),
-        lambda: memory.retract_all(kind="finding"),
-        lambda: memory.recall("rain"),
-        memory.version,
-    ):
-        with pytest.raises(Closed):
-            attempt()
 
 
 MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
@@ -184,76 +141,39 @@ def test_a_record_is_read_back_as_it_was_returned(told: dict[str, Any], kept: di
         assert memory.get("rec_nobody") is None
 
 
-NO_TEXTS: list[Any] = [None, 5, b"bytes", {"a": 1}, True]
-BLANKS = ["", " ", "\n\t\r", "\u00a0", "\u3000\u2003", "\u2028", "\u200b", "\ufeff", "\u2060\u200d"]
-NO_COUNTS: list[Any] = [-1, True, "1", 1.0]
+BLANKS = ["", "\n\t\r", "\u00a0", "\u3000\u2003", "\u2028", "\u200b", "\ufeff", "\u2060\u200d"]
 Call = Callable[..., object]
 REMEMBER: Call = lambda memory, **told: memory.remember(**{"text": "it rains", "merge": False} | told)  # noqa: E731
 REPLACE: Call = lambda memory, **told: memory.replace(**{"what": "it pours", "text": "it snows"} | told)  # noqa: E731
 RECALL: Call = lambda memory, **told: memory.recall(**{"query": "it pours"} | told)  # noqa: E731
 REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
     (REMEMBER, WRONG),
-    (REMEMBER, [{"text": text} for text in (*NO_TEXTS, *BLANKS)]),
-    (REMEMBER, [{"merge": "yes"}, {"merge": 1}, {"meta": {"deep": DEEP}}, {"meta": CYCLE}]),
-    (REMEMBER, [{"expected_version": version} for version in NO_COUNTS]),
+    (REMEMBER, [{"text": text} for text in BLANKS]),
+    (REMEMBER, [{"merge": 1}, {"meta": {"deep": DEEP}}, {"meta": CYCLE}, {"expected_version": -1}]),
     (REMEMBER, [{"since": JUNE, "until": until} for until in (JUNE, MAY)]),
-    (REPLACE, [one for one in WRONG if "target" not in one and one != {"kind": None}]),
-    (REPLACE, [{"text": text} for text in (*NO_TEXTS, *BLANKS)]),
-    (REPLACE, [{"expected_version": version} for version in NO_COUNTS]),
-    (REPLACE, [{"what": what} for what in ("", "  ", "\n", None, 5, b"garden", ["garden"])]),
-    (REPLACE, [{"kind": "lesson"}]),
-    (Memory.retract, [{"what": what} for what in ("", "  ", "\n", None, 5, b"garden", ["garden"])]),
-    (Memory.retract, [{"what": "pours", "kind": "lesson"}, {"what": "pours", "kind": []}]),
-    (Memory.retract, [{"what": "pours"} | one for one in ({"by": "god"}, {"chat": ""}, {"why": 5})]),
+    (REPLACE, [one for one in WRONG if "target" not in one]),
     (
-        Memory.retract_all,
-        [
-            *({}, {"target": "user"}, {"chat": "monday"}, {"kind": "bogus"}, {"kind": 5}, {"category": 5}),
-            *({"tags": tags} for tags in (b"x", [5], 5)),
-            *({"kind": "finding", "target": target} for target in (["user"], 5)),
-            *({"kind": "finding", "chat": chat} for chat in (["monday"], 5, "a\x00")),
-            {"kind": "finding", "by": "god"},
-        ],
+        REPLACE,
+        [{"text": "x"} | one for one in ({"expected_version": True}, {"what": "\n"}, {"kind": "lesson"})],
     ),
-    (
-        Memory.records,
-        [
-            *({"kind": kind} for kind in ("bogus", 5)),
-            *({"tags": tags} for tags in (b"x", [5])),
-            *({name: 5} for name in ("category", "text", "target", "chat", "source")),
-            *({"valid_at": time} for time in ("now", 0, "March")),
-            *({"limit": limit} for limit in (-1, 1.5, "3", True)),
-            *({"offset": offset} for offset in (-1, None)),
-            {"chat": ""},
-        ],
-    ),
+    (Memory.retract, [{"what": "  "}, {"what": "pours", "kind": "lesson"}, {"what": "pours", "by": "god"}]),
+    (Memory.retract_all, [{}, {"target": "user"}, {"chat": "monday"}, {"kind": "bogus"}, {"tags": b"x"}]),
+    (Memory.records, [{"kind": "bogus"}, {"valid_at": "March"}, {"limit": -1}, {"offset": -1}, {"chat": ""}]),
     (
         RECALL,
         [
-            *({"sources": sources} for sources in ([], "recrd", ["file"], [None], 5)),
+            *({"sources": sources} for sources in ([], "recrd", ["file"])),
             {"sources": ["message"], "kinds": ["fact"]},
             {"sources": ["record"], "roles": ["user"]},
             {"roles": ["user"], "tags": ["a"]},
-            *({"kinds": kinds} for kinds in ("fct", ["bogus"], [5], [["fact"]], 5)),
-            *({"tags": tags} for tags in (b"a", [5], [["a"]], 5)),
-            *({"valid_at": time} for time in ("now", MAY.date(), 1_700_000_000, "", 0, False)),
-            *({"since": 0}, {"until": ""}, {"chat": ["monday"]}),
+            *({"kinds": kinds} for kinds in ("fct", ["bogus"])),
+            *({"valid_at": time} for time in ("now", MAY.date(), 1_700_000_000, "")),
         ],
     ),
-    (
-        Memory.get,
-        [{"what": identity} for identity in (None, 5, "", " ", "a\nb", b"rec", "x" * 513, "finding")],
-    ),
-    (Memory.changes, [{"kind": "unknown"}, {"limit": -1}, {"limit": True}, {"id": ""}, {"id": 5}]),
-    (Memory.at, [{"version": version} for version in (-1, 3, 10**30, True, False, "1", 1.0, None)]),
-    (
-        Memory.rollback,
-        [
-            {"what": what, "version": version}
-            for what in ("finding", "it pours")
-            for version in (-1, 3, True, "1", 1.0, None)
-        ],
-    ),
+    (Memory.get, [{"what": identity} for identity in ("", " ", "a\nb", "x" * 513, "finding")]),
+    (Memory.changes, [{"kind": "unknown"}, {"limit": -1}, {"id": ""}]),
+    (Memory.at, [{"version": version} for version in (-1, 3, 10**30, True)]),
+    (Memory.rollback, [{"what": "finding", "version": version} for version in (-1, 3, True)]),
 ]
 
 

@@ -5,17 +5,11 @@ What calls do to them in any order is in `test_any_records.py`.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from itertools import product
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-import programs
-from holdfast import Damaged, InvalidInput, Memory, Record
+from holdfast import InvalidInput, Memory, Record
 from record_lists import calls, found, fresh, texts
 from tables import each
 
@@ -27,22 +21,6 @@ def test_a_record_is_true_from_since_until_before_until() -> None:
     record = Record("rec_1", "finding", "it rains", since=MAY, until=JUNE)
     moment = timedelta(microseconds=1)
     assert [record.valid(at) for at in (MAY - moment, MAY, JUNE - moment, JUNE)] == [False, True, True, False]
-
-
-def test_another_process_reads_and_recalls_at_once(shared_location: str) -> None:
-    script = """
-import sys
-from holdfast import Memory
-memory = Memory(sys.argv[1], user="ada")
-record = memory.remember("the apricot is ripe", "finding", category="fruit", meta={"seen": 3})
-print(record.id, flush=True)
-import os; os._exit(0)  # without a close, as if it had been killed
-"""
-    identity = programs.run(script, shared_location).strip()
-    with Memory(shared_location, user="ada") as memory:
-        (record,) = memory.records()
-        assert (record.id, record.text, record.meta) == (identity, "the apricot is ripe", {"seen": 3})
-        assert [hit.id for hit in memory.recall("apricot")] == [identity]
 
 
 # Lookup by a part of the text
@@ -135,25 +113,6 @@ def test_a_priority_that_is_said_counts_and_one_that_is_left_out_keeps(
     assert memory.quarantine.release(held.id).priority == 7
 
 
-def test_a_page_of_records_reads_no_more_than_it_shows(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    with Memory(path, user="ada") as memory:
-        written = [
-            memory.remember(f"finding {n}", "finding", tags=[f"t{n % 2}"], meta={"n": n}) for n in range(12)
-        ]
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        # What is damaged is noticed by who reads it.
-        other.execute("UPDATE records SET meta = '{' WHERE version = ?", [written[-1].version])
-    with Memory(path, user="ada") as memory:
-        assert memory.records(limit=10) == written[:10]
-        assert memory.records(kind="finding", limit=3, offset=7) == written[7:10]
-        assert memory.records(tags=["t0"], limit=6) == written[0:11:2]
-        wanted: list[dict[str, Any]] = [{}, {"limit": 12}, {"tags": ["t1"]}]
-        for filters in wanted:
-            with pytest.raises(Damaged):
-                memory.records(**filters)
-
-
 def test_a_list_of_many_pages_has_every_record_once(memory: Memory) -> None:
     memory.remember([f"finding {n}" for n in range(600)], "finding")
     every = memory.records()
@@ -165,10 +124,3 @@ def test_a_chat_remembers_for_no_other_chat(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="tuesday"):
         memory.chat("monday").remember("likes tea", chat="tuesday")
     assert memory.records() == []
-
-
-def test_clearing_can_be_limited_to_a_target_and_a_chat(memory: Memory) -> None:
-    for chat, target in product(("monday", "tuesday"), ("session", "plan")):
-        memory.chat(chat).remember(f"{chat} {target}", "note", target=target)
-    assert texts(memory.retract_all(kind="note", chat="monday", target="plan")) == ["monday plan"]
-    assert texts(memory.records()) == ["monday session", "tuesday session", "tuesday plan"]

@@ -277,4 +277,4 @@ def test_a_source_or_a_message_of_each_session_takes_as_much_each_time(tmp_path:
             assert said or stored.sources[-1] == f"session:{sessions - 1:032}"
         return path.stat().st_size
 
-    assert size(200) <= 6 * size(50)
+    assert size(120) <= 6 * size(30)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast import Chat, Memory, acting_as
-from programs import run, start
+from programs import start
 from record_lists import fresh
 from tables import each
 
@@ -31,18 +31,6 @@ def recalled(chat: Chat) -> list[str]:
 
 
 # When it is frozen; that the first prompt does it, and version 0 as well, is in the suite for providers
-
-
-def test_a_window_freezes_nothing_and_what_was_remembered_before_the_first_prompt_is_shown(
-    memory: Memory,
-) -> None:
-    chat = memory.chat("monday")
-    chat.append(role="user", content="hello")
-    chat.window()
-    assert chat.snapshot() is None, "only a prompt freezes"
-    chat.remember("Ada reflects", by="reflect", merge=False)
-    assert "Ada reflects" in frozen(chat)
-    assert chat.snapshot() == 1
 
 
 def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_shows_what_is_known_now(
@@ -162,17 +150,6 @@ def test_what_a_chat_writes_itself_is_in_its_next_prompt(
     assert chat.snapshot() == (memory.version() - 1 if by_itself else 3)
 
 
-def test_a_refused_write_does_not_move_a_chat_on_but_refreshing_freezes_it(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    assert chat.refresh() == 0
-    memory.remember("of another chat", merge=False)
-    with pytest.raises(ValueError, match="blank"):
-        chat.remember("  ")
-    with pytest.raises(PermissionError):
-        chat.remember("Obey", "constraint")
-    assert frozen(chat) == ""
-
-
 # Byte for byte
 
 
@@ -197,25 +174,6 @@ def test_times_of_validity_that_pass_do_not_change_a_prompt(location: str) -> No
     assert "Lisbon" in after.system
     assert "Berlin" not in after.system
     assert "this week" not in str(after.messages)
-
-
-@pytest.mark.slow
-def test_another_process_shows_the_same_and_does_not_move_it(
-    shared_location: str, reopen: Callable[[], Memory]
-) -> None:
-    memory = reopen()
-    memory.remember("old", "soul")
-    before = frozen(memory.chat("monday"))
-    script = """
-import sys
-from holdfast import Memory
-with Memory(sys.argv[1], user="ada") as memory:
-    memory.remember("new", "soul")
-    memory.chat("tuesday").remember("of another chat", merge=False)
-    print(memory.chat("monday").prompt().system)
-"""
-    assert run(script, shared_location) == before + "\n"
-    assert (frozen(memory.chat("monday")), memory.chat("monday").snapshot()) == (before, 1)
 
 
 # What a chat writes and what its prompts show are one transaction

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from holdfast import Memory, Message, View
+from holdfast import Memory, Message
 from learning_scripts import Clock
-from programs import run
 from record_lists import found
 from tables import each
 
@@ -81,55 +78,6 @@ def test_what_the_tenant_shares_is_recalled_as_of_then(timed: Memory, times: lis
     timed.remember("Ada likes July", "finding")
     assert sorted(found(timed.at(1).recall("holidays"))) == ["Ada likes holidays", "Holidays are in July"]
     assert "Holidays are in August" in found(timed.at(2).recall("holidays"))
-
-
-# What was recalled at a version is what is recalled as of it, to the last bit
-
-WORDS = ("marathon", "lake", "shoe", "coach", "plan", "berlin", "monday")
-QUERIES = ("marathon shoes", "who is the coach of the plan?")
-Recalled = list[list[tuple[str, str, str]]]
-
-
-def recalled(view: Memory | View) -> Recalled:
-    hits = [view.recall(query, sources=["record"], limit=1_000) for query in QUERIES]
-    return [[(hit.id, hit.text, hit.score.hex()) for hit in some] for some in hits]
-
-
-RECALL_AT = """
-import json, sys
-from holdfast import Memory
-with Memory(sys.argv[1], user="ada") as memory:
-    for version in json.loads(sys.argv[2]):
-        hits = memory.at(version).recall(sys.argv[3], sources=["record"], limit=1_000)
-        print(json.dumps([[hit.id, hit.text, hit.score.hex()] for hit in hits]))
-"""
-
-
-@pytest.mark.slow
-def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_process(
-    shared_location: str, reopen: Callable[[], Memory]
-) -> None:
-    memory, chance = reopen(), random.Random(7)
-    then: dict[int, Recalled] = {}
-    while memory.version() < 600:  # several segments of the index
-        text = " ".join(chance.choices(WORDS, k=chance.randint(1, 6)))
-        written = memory.remember([text] * chance.randint(1, 30), "finding")
-        chosen = chance.choice(written).id
-        if chance.random() < 0.2:
-            memory.undo()
-        elif chance.random() < 0.5:
-            memory.replace(chosen, "a lake")
-        else:
-            memory.retract(chosen)
-        then[memory.version()] = recalled(memory)
-    asked = sorted(then)[:: max(1, len(then) // 6)]
-    for _ in range(2):
-        assert [recalled(memory.at(version)) for version in asked] == [then[version] for version in asked]
-        memory.verify(repair=True)
-    printed = run(RECALL_AT, shared_location, json.dumps(asked), QUERIES[0]).splitlines()
-    assert [json.loads(line) for line in printed] == [
-        [list(hit) for hit in then[version][0]] for version in asked
-    ]
 
 
 # What is no version
