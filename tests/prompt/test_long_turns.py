@@ -88,6 +88,21 @@ def test_whatever_the_sizes_the_request_is_there_and_all_of_it_fits(
             chat.append(role="assistant", content=words(argument))
 
 
+@pytest.mark.parametrize("turn", [(150, [[20, 150]], 1), (150, [[1]], 0), (900, [], 0)])
+@pytest.mark.parametrize("query", [None, "word7 word9"])
+def test_a_request_that_takes_most_of_a_small_budget_is_there(
+    quick: Memory, turn: Turn, query: str | None
+) -> None:
+    """Recall leaves it its room; a message within a step is the request where its step does not fit."""
+    chat = quick.chat("monday")
+    say(chat, *[SHORT] * 3, turn)
+    for argument in (0, 20, 9_000):
+        for budget in range(300, 500, 50):
+            assert_sound(chat, chat.prompt(budget, query), budget)
+        step(chat, [20, 150], argument=argument, said="And that?")
+        chat.append(role="assistant", content=words(argument))
+
+
 @pytest.mark.parametrize("results", [[10_000], [1_700, 1_700, 1_700], [400] * 12])
 @pytest.mark.parametrize("said", ["", "And the other nodes?"])
 @pytest.mark.parametrize("query", [None, "word7"])

@@ -215,9 +215,8 @@ class _Division:
         if lost is None or lost.content in system or lost.content in shown:
             return "", self, *parts
         most = min(self.room // 2, self.room - self._select(0).tokens) - self._count("\n\n")
-        line = (
-            f"[… the rest of these instructions is in message {write_reference(self._chat[1], lost.seq)} …]"
-        )
+        reference = write_reference(self._chat[1], lost.seq)
+        line = f"[… the rest of these instructions is in message {reference} …]"
         fits = self._count(lost.content) <= most
         words = lost.content if fits else shorten_middle(lost.content, most, self._count, line)
         left = max(0, self.room - self._count(f"{words}\n\n"))
@@ -382,17 +381,15 @@ def _messages(messages: Sequence[Message], options: PromptOptions) -> Iterable[P
     calls: dict[object, list[PromptPart]] = {}
     newest_user = max((place for place, message in enumerate(messages) if message.role == "user"), default=-1)
     for place, message in enumerate(messages):
-        tokens = message.tokens
         for number, item in enumerate(options.write(message, thinking=place > newest_user)):
             group = calls.get(_call_of(item))
             if group is None:
                 groups.append(group := [])
             blocks = len(content) if isinstance(content := item["content"], list) else 0
             key = hash((message.seq, message.id, number, blocks))
-            group.append(PromptPart(key, tokens, item, message.role))
-            calls.update((call.id, group) for call in message.calls)
             # All that it costs is counted with the first.
-            tokens = 0
+            group.append(PromptPart(key, 0 if number else message.tokens, item, message.role))
+            calls.update((call.id, group) for call in message.calls)
     return chain.from_iterable(groups)
 
 

@@ -77,9 +77,10 @@ class Oversize:
         """Return the same rule for a window that keeps these messages and turns."""
         return replace(self, keep=keep, turns=turns, cap=cap)
 
-    def shortest(self, request: Message) -> Message:
-        """Return a request as it is shown where it does not fit with its turn."""
-        return min(request, self.shorten(request, self.limit), key=lambda message: message.tokens)
+    def shortest(self, request: Message, *, fit: bool = False) -> Message:
+        """Return a request as it is shown where it lacks room for its turn, to `fit` if it is large."""
+        fit = fit and request.tokens > self.said
+        return min(request, self.shorten(request, self.limit, fit=fit), key=lambda message: message.tokens)
 
     def is_any_large(self, groups: Iterable[list[Message]], room: int) -> bool:
         """Return whether a message or a step may have to be shortened in a window of `room` tokens."""
@@ -191,9 +192,8 @@ class Placeholders:
         return {**part, "content": write(text, tokens)} if tokens > limit else part
 
     def _text(self, message: Message, text: str, tokens: int) -> str:
-        how = self._how(message)
         begins = _beginning(text)
-        said = f"This result of {tokens:,} tokens is not shown again; {how}."
+        said = f"This result of {tokens:,} tokens is not shown again; {self._how(message)}."
         return f"[{said} It begins:]\n{begins}" if begins else f"[{said}]"
 
     def _cut(self, message: Message, most: int, again: str) -> Message:
@@ -227,9 +227,7 @@ class Placeholders:
 def _ends(text: str, most: int) -> str:
     """Return the two ends of a text, more than is shown of them, without credentials."""
     size = 8 * most + _AROUND
-    if len(text) <= 2 * size:
-        return mask(text)
-    return f"{mask(text[:size])}{mask(text[-size:])}"
+    return mask(text) if len(text) <= 2 * size else f"{mask(text[:size])}{mask(text[-size:])}"
 
 
 def _beginning(text: str) -> str:

@@ -74,27 +74,34 @@ class _Selector:
         # Results of the last turn that are whole in one of both may leave it emptier.
         return max(window, self._with_its_request(budget, summaries, 0), key=lambda window: window.tokens)
 
-    def _with_its_request(self, budget: int, summaries: int, fresh: int) -> Window:
+    def _with_its_request(self, budget: int, summaries: int, fresh: int, *, fit: bool = False) -> Window:
         window, log = self._window(budget, summaries, fresh), self.log.after(self.frontier)
         if self.oversize is None or (request := _lost_request(log, window)) is None:
             return window
-        short = self.oversize.shortest(request)
+        short = self.oversize.shortest(request, fit=fit)
         room = min(self.policy.budget, budget) - short.tokens
         # First the request, and the end of its turn in the room that it leaves.
         rest = self._window(max(0, room), summaries, fresh, 1)
         if room > 0 and rest.messages and rest.messages[0].seq <= request.seq:
             return replace(self._with_its_request(room, summaries, fresh), budget=window.budget)
         if rest.tokens > room or not _is_behind(request, rest, window, log):
-            # Else from the next message of the user on; at least the newest request, and what is guaranteed.
-            rest = self._window(budget, summaries, fresh, 0)
-            newest = [message.seq for message in rest.messages[-1:]]
-            if newest == [window.messages[-1].seq] and _lost_request(log, rest) is None:
-                return rest
-            rest = self._window(0, summaries, fresh, 0)
-            request = next(message for message in log if message.role == "user")
-            short = self.oversize.shortest(request)
-            if request in rest.messages or not rest.messages or short.tokens >= budget:
+            if not self.policy.user_first and any(message.role == "user" for message in window.messages):
                 return window
+            # Else from the next message of the user on.
+            later = self._window(budget, summaries, fresh, 0)
+            newest = [message.seq for message in later.messages[-1:]]
+            if newest == [window.messages[-1].seq] and _lost_request(log, later) is None:
+                return later
+            # Else from what was said within a step that is left out, at last the newest request and what is
+            # guaranteed; of a request that leaves no room for it, the beginning and the end.
+            request = _lost_request(log, rest) or request
+            short = self.oversize.shortest(request, fit=fit)
+            if not rest.messages or rest.tokens + short.tokens > budget:
+                rest = self._window(0, summaries, fresh, 0)
+                request = next(message for message in log if message.role == "user")
+                short = self.oversize.shortest(request, fit=fit)
+                if request in rest.messages or not rest.messages or short.tokens >= budget:
+                    return window if fit else self._with_its_request(budget, summaries, fresh, fit=True)
         return _with_request(replace(rest, budget=window.budget), request, short, self.log)
 
     def _window(self, budget: int, summaries: int, fresh: int, least: float = 1 / 2) -> Window:

@@ -96,8 +96,7 @@ def choose(log: ChatLog, reach: Reach) -> Window:
     shown, large = read[:taken], reach.oversize
     if large and large.fresh and large.is_any_large(shown, reach.budget):
         shown = [*replace(large, fresh=0).shorten_groups(shown, originals, reach.budget, reach.keep)]
-    messages = [message for group in shown for message in group]
-    messages.reverse()
+    messages = [message for group in reversed(shown) for message in reversed(group)]
     beyond = [message for group in read[taken:fits] for message in group]
     left_out = [(originals.get(message.seq, message), BEFORE_USER) for message in beyond]
     left_out += [(message, why) for message, why in broken if message.seq >= first]
@@ -279,9 +278,8 @@ def _merge(left_out: Iterable[tuple[Message, str]]) -> list[Omission]:
     for message, why in left_out:
         last = merged[-1] if merged else None
         if last and last.why == why and last.last + 1 == message.seq:
-            merged[-1] = Omission(
-                last.messages + 1, last.first, message.seq, last.tokens + message.tokens, why
-            )
+            tokens = last.tokens + message.tokens
+            merged[-1] = Omission(last.messages + 1, last.first, message.seq, tokens, why)
         else:
             merged.append(Omission(1, message.seq, message.seq, message.tokens, why))
     return merged
