@@ -281,7 +281,7 @@ def test_a_command_loads_its_own_module_and_only_what_that_needs(sample: Cli) ->
         atexit.register(lambda: print(*sys.modules, file=sys.stderr))
         main()
     """
-    words = [sys.executable, "-c", code, "chats", "--db", sample.db]
+    words = [sys.executable, "-c", code, "chats", "--db", str(sample.db)]
     done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=True)
     assert "japan-plaene" in done.stdout
     loaded = set(done.stderr.split())
