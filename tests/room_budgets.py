@@ -22,8 +22,8 @@ BUDGETS = {
     "tools": 2_590,
     "front": 1_821,
     "port integrations providers testing": 7_902,
-    "commands": 4_155,
-    "hooks": 3_041,
+    "commands": 4_152,
+    "hooks": 3_026,
     "formats demo": 4_743,
     "benchmarks scripts": 6_132,
 }

@@ -270,13 +270,20 @@ def test_an_interrupt_is_one_line(sample: Cli, monkeypatch: pytest.MonkeyPatch) 
     assert sample.complaint("chats", code=130) == "Error: Interrupted.\n"
 
 
-def test_the_command_line_starts_without_what_it_does_not_need(cli: Cli) -> None:
-    late = ("numpy", "rich.progress", "psycopg")
-    code = f"import sys, holdfast_cli.commands; print(*(m for m in {late} if m in sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
-    )
-    assert done.stdout == "\n"
+def test_a_command_loads_its_own_module_and_only_what_that_needs(sample: Cli) -> None:
+    code = """if True:
+        import atexit, sys
+        from holdfast_cli.__main__ import main
+        atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+        main()
+    """
+    words = [sys.executable, "-c", code, "chats", "--db", str(sample.db)]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=True)
+    assert "japan-plaene" in done.stdout
+    loaded = set(done.stderr.split())
+    own = {name.rpartition(".")[2] for name in loaded if name.startswith("holdfast_cli.commands.")}
+    assert own.isdisjoint("compaction demo doctor install mcp maintenance transfer work".split())
+    assert loaded.isdisjoint({"numpy", "rich.progress", "psycopg", "tomllib", "holdfast.learning.worker"})
 
 
 @pytest.mark.slow

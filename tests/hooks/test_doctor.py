@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import sys
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -94,7 +93,7 @@ class Patient:
         self.install()
         self.transcript()
         stop = HookRun(NOW - 60, "claude-code", "stop", session=SESSION, ms=50)
-        rest = [replace(stop, event=event) for event in ("before-compaction", "session-end")]
+        rest = [stop._replace(event=event) for event in ("before-compaction", "session-end")]
         self.ran(*injected(), stop, *rest)
         Memory(self.db).close()
 
@@ -200,7 +199,7 @@ def test_of_a_long_transcript_the_end_is_judged(patient: Patient) -> None:
     file = patient.transcript([*ROWS[: places[3]], *padding, *ROWS[places[3] :]])
     assert file.stat().st_size > 17_000_000
     # All of it was said within the minute in which rows may come late: nothing is missing for sure.
-    patient.ran(replace(injected()[-1], at=NOW, tokens=99))
+    patient.ran(injected()[-1]._replace(at=NOW, tokens=99))
     assert patient.found()["deliveries"] == {"unknown": 6, "missing": 1}
 
 
@@ -208,7 +207,7 @@ def test_of_a_long_transcript_the_end_is_judged(patient: Patient) -> None:
 def test_a_session_that_is_no_name_of_a_file_is_looked_for_nowhere(patient: Patient, session: str) -> None:
     patient.transcript()
     journal.path().unlink(missing_ok=True)
-    patient.ran(*(replace(run, session=session) for run in injected()))
+    patient.ran(*(run._replace(session=session) for run in injected()))
     assert patient.found()["deliveries"] == {"unknown": 6}
 
 

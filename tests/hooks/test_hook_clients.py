@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hook_runs import Hooks
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InvalidInput
 from holdfast_cli.hooks.clients import LIMIT, NAMES, client_of
 from holdfast_cli.hooks.hook_call import EVENTS, Event, HookCall
-from programs import run
 from tables import each
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -191,7 +192,18 @@ def test_what_is_cut_ends_with_a_line() -> None:
     assert context == "a?b"
 
 
-def test_clients_are_loaded_light() -> None:
-    script = "import holdfast_cli.hooks.clients, json, sys; print(json.dumps(sorted(sys.modules)))"
-    loaded = set(json.loads(run(script)))
-    assert not loaded & {"typer", "rich", "numpy", "platformdirs", "asyncio"}
+def test_a_hook_loads_no_command_line_and_for_small_talk_no_memory(tmp_path: Path) -> None:
+    hooks = Hooks(tmp_path)
+    with hooks.memory() as memory:
+        memory.chat("other").append(role="user", content="The staging server is called heron.")
+    late = {"typer", "rich", "asyncio", "platformdirs", "importlib.resources", "holdfast_cli.commands"}
+    for prompt, later in (
+        ("What is the staging server called?", set[str]()),
+        ("ok, go on", {"numpy", "sqlite3", "holdfast.memory"}),
+    ):
+        process = hooks.start("prompt", PYTHONPROFILEIMPORTTIME="1")
+        answer, told = process.communicate(hooks.payload(prompt=prompt))
+        assert (b"heron" in answer) is not bool(later)
+        loaded = set(re.findall(r"([\w.]+)$", told.decode(), re.MULTILINE))
+        assert "holdfast_cli.hooks.events" in loaded
+        assert loaded.isdisjoint(late | later)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache, reduce
-from itertools import product
+from itertools import chain, product
 from operator import or_
 from typing import NamedTuple
 
@@ -233,7 +233,7 @@ def _tables() -> _Tables:
     for line in table_lines("holdfast.safety", "intent_words.txt"):
         name, _, entries = line.partition(":")
         bit = bits.setdefault(name, 1 << 2 * len(bits))
-        for form in (form for entry in entries.split(" | ") for form in _forms(fold(entry).text.lower())):
+        for form in chain.from_iterable(map(_forms, fold(entries).text.lower().split(" | "))):
             is_needle = form.startswith("*")
             first, *rest = [form[1:]] if is_needle else _MEMBER.findall(form)
             is_sure = is_needle or first.endswith("*") or not first.isascii()
@@ -272,7 +272,7 @@ def _forms(entry: str) -> Iterator[str]:
     >>> list(_forms("(a/b) c"))
     ['a c', 'b c']
     """
-    parts = _CHOICE.findall(entry)
+    parts = _CHOICE.findall(entry) if "(" in entry else [entry]
     choices = [
         [*part.strip("()?").split("/"), *([""] if part.endswith("?") else [])] if part[0] == "(" else [part]
         for part in parts

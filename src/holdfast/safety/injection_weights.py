@@ -142,6 +142,7 @@ def weights() -> InjectionWeights:
     """Return all weights."""
     words, bias = _words()
     packed = load_arrays("holdfast.safety", "order_weights.npz")
-    buckets = {reading: (packed[reading] * packed["scale"]).tolist() for reading in READINGS}
+    # A view, since a text looks up few of them.
+    buckets = {reading: memoryview(packed[reading] * packed["scale"]) for reading in READINGS}
     biases = dict(zip(READINGS, packed["biases"].tolist(), strict=True))
     return InjectionWeights(words, buckets, biases | {"words": bias})

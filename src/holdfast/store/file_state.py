@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.store.sqlite_errors import LOCKED, SAVE, result_code
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(NamedTuple):
     """The state of a database file.
 
     `schema` is its version; 0 stands for a file without one. `problem` is the error of SQLite, "" if it

@@ -69,11 +69,11 @@ _PLAIN = str.maketrans(
 
 # Marks that are not seen inside a word: soft hyphens, joints and spaces without width.
 _INVISIBLE = late_pattern(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
-_HEX = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}", re.IGNORECASE)
+_HEX = late_pattern(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}", re.IGNORECASE)
 _SHORT_HASH = 7  # digits, as git shortens a hash
 _LONGEST_JOINED = 12  # letters of a word that is also written in parts: CI/CD, e-mail
 # Groups of digits that may be one number, of a telephone or a card; not a date.
-_GROUPS = re.compile(r"(?<![\w.,-])(?!(?:19|20)\d\d[-/.])\d{1,6}(?:[ .()/-]{1,3}\d{2,6}){1,6}(?![\w,-])")
+_GROUPS = late_pattern(r"(?<![\w.,-])(?!(?:19|20)\d\d[-/.])\d{1,6}(?:[ .()/-]{1,3}\d{2,6}){1,6}(?![\w,-])")
 _DIGITS_JOINED = range(7, 20)
 
 

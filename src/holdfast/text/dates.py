@@ -24,18 +24,18 @@ _AMBIGUOUS = frozenset("may mai mars mar march set sun marca maja".split()) - {"
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = r"(\d{1,2})(?:st|nd|rd|th|\.(?= ))?"
 # Characters of other scripts may stand right beside a number.
-_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", re.ASCII)
-_DOTTED = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)\b", re.ASCII)
+_ISO = late_pattern(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", re.ASCII)
+_DOTTED = late_pattern(r"\b(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)\b", re.ASCII)
 _UNSPACED = late_pattern(
     r"(?<!\d)(?:((?:19|20)\d\d)\s?[年년]\s?)?(\d{1,2})\s?[月월](?:份|\s?(\d{1,2})\s?[日号號일])?"
 )
-_WRITTEN = re.compile(
+_WRITTEN = late_pattern(
     rf"\b(?:{_DAY}\s+(?:(?:of|de)\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19"
     rf"|20)\d\d)\b)?"
 )
 # As in the United States, unless only the second number can be a month.
-_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)(?![\d/])", re.ASCII)
-_YEAR = re.compile(r"\b((?:19|20)\d\d)\b", re.ASCII)
+_SLASHED = late_pattern(r"(?<![\d/])(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)(?![\d/])", re.ASCII)
+_YEAR = late_pattern(r"\b((?:19|20)\d\d)\b", re.ASCII)
 # "may" is mostly a verb: it is a month after one of these, or beside a day or a year.
 _BEFORE_MONTH = late_pattern(
     r"\b(?:in|of|on|since|during|until|till|by|before|after|last|this|next|early|late|mid|im|seit|bis|ab)\s+$"

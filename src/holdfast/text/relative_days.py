@@ -12,12 +12,13 @@ from itertools import chain
 from holdfast.errors import InvalidInput, shown
 from holdfast.text.analyze import fold
 from holdfast.text.dates import PartialDate, find_dates, spans
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import headed_lists
 from holdfast.text.units import NUMBER_WORDS, WEEKDAYS
 from holdfast.types import to_time
 
 _ONE = ("a", "an", "ein", "eine", "einem", "einer", "un", "une", "una")
-_WEEK = re.compile(r"(\d{4})-?W(\d{1,2})", re.IGNORECASE | re.ASCII)
+_WEEK = late_pattern(r"(\d{4})-?W(\d{1,2})", re.IGNORECASE | re.ASCII)
 _OPTIONAL = re.compile(r"\(\?[^()]*\)\??|\[[^]]*\]|.\?")
 
 
@@ -100,7 +101,7 @@ def _patterns() -> dict[str, list[tuple[re.Pattern[str], str]]]:
             edge = r"\b" if written[0].isascii() else ""
             keys = days if kind == "weekday" else [max(literal, key=len)]
             for key in keys:
-                patterns.setdefault(key, []).append((re.compile(f"{edge}{filled}{edge}"), kind))
+                patterns.setdefault(key, []).append((late_pattern(f"{edge}{filled}{edge}"), kind))
     return patterns
 
 

@@ -10,21 +10,22 @@ from typing import NamedTuple
 
 from holdfast.text.analyze import STOP_WORDS, tokens
 from holdfast.text.analyze import split as words_of
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.prose import split
 from holdfast.text.sentences import is_question, sentences, without_filler
 
 # A question by its last word, in Chinese and Japanese.
-_PARTICLE = re.compile(r"[吗嗎呢か][。!！]?$")
+_PARTICLE = late_pattern(r"[吗嗎呢か][。!！]?$")
 # A request to be told something, and a question without its mark.
-_TELL_ME = re.compile(
+_TELL_ME = late_pattern(
     r"(?:please |kindly |can you |could you |just |now |so |and |then )*(?:(?:tell|remind|show) me\b|"
     r"i(?:'d| would) like to know\b|i(?:'m| am| was) wondering\b|sag mir\b|zeig mir\b|erinnere mich\b|"
     r"dime\b|recuérdame\b|dis-moi\b|rappelle-moi\b|dimmi\b|ricordami\b)",
     re.IGNORECASE,
 )
-_ASKS = re.compile(r"(?:so |and |but )?(?:what|when|where|who|whose|which|why|how)\b", re.IGNORECASE)
+_ASKS = late_pattern(r"(?:so |and |but )?(?:what|when|where|who|whose|which|why|how)\b", re.IGNORECASE)
 # What points back at the sentences before it.
-_POINTS_BACK = re.compile(
+_POINTS_BACK = late_pattern(
     r"\b(?:this|these|those|it|them|such|above|same)\b|\bthat(?=\W*$|\W+(?:is|was|one|get|up|set|look|work)\b)",
     re.IGNORECASE,
 )
@@ -37,12 +38,12 @@ _COURTESY = frozenset(
 # Lines of a block that may be pasted, the marks of code and logs, and how rare they are in prose.
 _FEWEST, _ONE_MARK_IN = 3, 9
 _TRACE = "Traceback (most recent call last)"
-_MARKS = re.compile(r"[0-9_/\\{}()\[\]<>=|:;#*@$%^~+-]")
+_MARKS = late_pattern(r"[0-9_/\\{}()\[\]<>=|:;#*@$%^~+-]")
 _WORDS = 4  # of a line among them that is a sentence
 # What a text of several parts has: an end before its end.
-_SEVERAL = re.compile(r"[.!?…:;–—。！？\n]\s*\S|`")
+_SEVERAL = late_pattern(r"[.!?…:;–—。！？\n]\s*\S|`")
 # What leads to a question in the same sentence: "Quick question for you: where …?"
-_LEAD = re.compile(r"^[^:–—]{1,60}(?::|\s[–—-])\s+(?=\S)")
+_LEAD = late_pattern(r"^[^:–—]{1,60}(?::|\s[–—-])\s+(?=\S)")
 
 
 class Request(NamedTuple):

@@ -5,27 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from holdfast.text.late_pattern import late_pattern
+
 # Characters of a sentence; a longer one is cut at its clauses, and where it has none, at a space.
 LONGEST = 400
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_ITEM = re.compile(r"[ \t]{0,40}(?:(?:[-*+•‣◦–—>|#]{1,6}|\(?\d{1,3}[.)]|\[[ xX]\])[ \t]{1,20})+")
-_HAS_LETTER = re.compile(r"[^\W_]")
-_END = re.compile(
+_CONTROL = late_pattern(r"[\x00-\x1f\x7f-\x9f]+")
+_ITEM = late_pattern(r"[ \t]{0,40}(?:(?:[-*+•‣◦–—>|#]{1,6}|\(?\d{1,3}[.)]|\[[ xX]\])[ \t]{1,20})+")
+_HAS_LETTER = late_pattern(r"[^\W_]")
+_END = late_pattern(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?:\s+|$)|[。！？｡]+[\"'”’」』）】]*\s*|[؟।۔]+\s+|\s·\s+"
 )
-_ABBREVIATION = re.compile(
+_ABBREVIATION = late_pattern(
     r"(?:^|[\s(\"'“‘])(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|eg|ie|e\.g|i\.e"
     r"|cf|al|no|nos|vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"
     r"|bzw|ca|z\.b|d\.h|usw|nr)\.$",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[;,:]\s+|[；，、]\s*|\s[-–—]+\s|\s")
+_CLAUSE = late_pattern(r"[;,:]\s+|[；，、]\s*|\s[-–—]+\s|\s")
 # The end of what is no question, at a glance.
-_TOLD = re.compile(r"(?:!|[^\W\d_]{5}\.)\s|[。！]")
-_QUOTED = re.compile(r"`[^`]*`")
-_CALL = re.compile(r"calls [\w.:/-]{1,80}\(.*\)")
-_FILLER = re.compile(
+_TOLD = late_pattern(r"(?:!|[^\W\d_]{5}\.)\s|[。！]")
+_QUOTED = late_pattern(r"`[^`]*`")
+_CALL = late_pattern(r"calls [\w.:/-]{1,80}\(.*\)")
+_FILLER = late_pattern(
     r"(?:(?:oh|wow|yeah|yep|yes|yup|hey|hi|hello|well|so|and|but|ok|okay|sure|right|great|good|cool|nice"
     r"|awesome|amazing|perfect|absolutely|definitely|totally|exactly|indeed|actually|anyway|haha|lol|hmm|ah"
     r"|aww|man|thanks|thank you|thx|glad to hear it|of course|no problem|got it|i see|you're right|by the "

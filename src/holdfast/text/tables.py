@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pkgutil import get_data
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +36,7 @@ def headed_lists(package: str, name: str) -> list[tuple[list[str], list[str]]]:
 def load_arrays(package: str, name: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of an .npz file in a package, by name."""
     # Most texts need no arrays.
-    from importlib import resources
-
     import numpy as np
 
-    with (
-        resources.as_file(resources.files(package) / name) as path,
-        np.load(path, allow_pickle=False) as packed,
-    ):
+    with np.load(BytesIO(get_data(package, name) or b""), allow_pickle=False) as packed:
         return dict(packed)

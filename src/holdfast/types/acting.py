@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.types import WRITERS, Writer
 
 
-@dataclass(frozen=True, slots=True)
-class Acting:
+class Acting(NamedTuple):
     """Who acts; "" and None where nobody is named."""
 
     user: str = ""

@@ -3,87 +3,106 @@
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from holdfast import __version__
-from holdfast_cli.commands import (
-    chats,
-    compaction,
-    demo,
-    doctor,
-    export,
-    find,
-    history,
-    hook,
-    install,
-    jobs,
-    learn,
-    maintenance,
-    mcp,
-    privacy,
-    quarantine,
-    records,
-    scratchpad,
-    show,
-    spaces,
-    timeline,
-    transfer,
-    watch,
-    work,
-)
-from holdfast_cli.commands.command import Root, command, is_given, options_of
+from holdfast_cli.commands.command import WORDS, command, is_given, options_of
 from holdfast_cli.commands.options import INTERRUPTED, Options
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-# The functions of the commands, which are named as they are, by the panels of the help.
-_PANELS: dict[str, Sequence[Callable[..., None]]] = {
-    "Every day": (find.recall, transfer.import_, chats.chats),
-    "Find": (timeline.timeline, find.why, find.feedback, show.show, show.window),
+# The functions of the commands in their modules, which are named as they are, by the panels of the help.
+_PANELS = {
+    "Every day": "find.recall transfer.import_ chats.chats",
+    "Find": "timeline.timeline find.why find.feedback show.show show.window",
     "Keep": (
-        *(watch.watch, export.export),
-        *(records.remember, records.records, records.replace, records.retract),
-        *(compaction.compact, compaction.tree, compaction.expand),
-        scratchpad.scratchpad,
-        *(spaces.projects, spaces.grants),
+        "watch.watch export.export records.remember records.records records.replace records.retract "
+        "compaction.compact compaction.tree compaction.expand scratchpad.scratchpad spaces.projects "
+        "spaces.grants"
     ),
-    "Learn": (work.work, learn.learn),
-    "Serve": (mcp.mcp, install.install, install.uninstall, hook.hook),
+    "Learn": "work.work learn.learn",
+    "Serve": "mcp.mcp install.install install.uninstall hook.hook",
     "Tend": (
-        *(history.changes, history.undo, history.rollback),
-        *(quarantine.quarantine, quarantine.erase),
-        *(privacy.pause, privacy.resume),
-        *(maintenance.stats, maintenance.verify, maintenance.backup, maintenance.salvage),
-        *(doctor.doctor, demo.demo),
+        "history.changes history.undo history.rollback quarantine.quarantine quarantine.erase privacy.pause "
+        "privacy.resume maintenance.stats maintenance.verify maintenance.backup maintenance.salvage "
+        "doctor.doctor demo.demo"
     ),
 }
-_GROUPS: dict[Callable[..., None], Sequence[Callable[..., None]]] = {
-    spaces.grants: (spaces.add, spaces.revoke, spaces.move, spaces.copy),
-    chats.chats: (chats.search, chats.review, chats.rename, chats.archive, chats.end, chats.users),
-    learn.learn: (
-        *(learn.extract, learn.episodes, learn.reflect, learn.consolidate, learn.relearn, learn.kind),
-        *(jobs.jobs, jobs.usage),
+_GROUPS = {
+    "grants": "spaces.add spaces.revoke spaces.move spaces.copy",
+    "chats": "chats.search chats.review chats.rename chats.archive chats.end chats.users",
+    "learn": (
+        "learn.extract learn.episodes learn.reflect learn.consolidate learn.relearn learn.kind jobs.jobs "
+        "jobs.usage"
     ),
 }
-app = typer.Typer(cls=Root, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-for _panel, _functions in _PANELS.items():
-    for _function in _functions:
-        _name = _function.__name__.rstrip("_")
-        if _function not in _GROUPS:
-            app.command(_name, rich_help_panel=_panel)(command(_function))
-            continue
-        # `holdfast chats` alone lists them, and so does `holdfast grants`.
-        _lists = _function in (chats.chats, spaces.grants)
-        _group = typer.Typer(no_args_is_help=not _lists, context_settings=_SETTINGS)
-        _group.callback(invoke_without_command=_lists)(command(_function))
-        for _member in _GROUPS[_function]:
-            _group.command(_member.__name__)(command(_member))
-        app.add_typer(_group, name=_name, rich_help_panel=_panel)
+
+
+def _name(place: str) -> str:
+    return place.partition(".")[2].rstrip("_")
+
+
+_PLACES = {_name(place): (place, panel) for panel, places in _PANELS.items() for place in places.split()}
+
+
+class _Commands(Mapping[str, object]):
+    """The commands by name, each made when it is looked up: none waits for the modules of the others."""
+
+    def __getitem__(self, name: str) -> object:
+        return _made(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+@cache
+def _made(name: str) -> object:
+    place, panel = _PLACES[name]
+    # `holdfast chats` alone lists them, and so does `holdfast grants`.
+    lists = name in ("chats", "grants")
+    own = typer.Typer(add_completion=False, no_args_is_help=not lists, context_settings=_SETTINGS)
+    if name in _GROUPS:
+        own.callback(invoke_without_command=lists)(command(_function(place)))
+        for member in _GROUPS[name].split():
+            own.command(_name(member))(command(_function(member)))
+    else:
+        own.command(name)(command(_function(place)))
+    made = get_command(own)
+    made.name, made.rich_help_panel = name, panel  # type: ignore[attr-defined]  # of both kinds of typer's
+    return made
+
+
+def _function(place: str) -> Callable[..., None]:
+    module, _, name = place.partition(".")
+    function: Callable[..., None] = getattr(import_module(f"{__name__}.{module}"), name)
+    return function
+
+
+class _Root(TyperGroup):
+    """The root command; it keeps its words for the commands that answers suggest."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings | {"commands": _Commands()})
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
+        """Parse the words of the command line, and keep them."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_Root, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it so

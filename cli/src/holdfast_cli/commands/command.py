@@ -12,7 +12,6 @@ from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 
 import typer
 from typer import Context
-from typer.core import TyperGroup
 from typer.models import ArgumentInfo
 
 from holdfast.errors import HoldfastError
@@ -25,15 +24,6 @@ CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotatio
 O = TypeVar("O", bound=Output)  # noqa: E741 - the options
 P = ParamSpec("P")
 WORDS = "holdfast.words"
-
-
-class Root(TyperGroup):
-    """The root command; it keeps its words for the commands that answers suggest."""
-
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
-        """Parse the words of the command line, and keep them."""
-        ctx.meta[WORDS] = tuple(args)
-        return super().parse_args(ctx, args)
 
 
 def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:

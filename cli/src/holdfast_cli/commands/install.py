@@ -14,10 +14,9 @@ from holdfast.types import Scope
 from holdfast_cli.commands.options import Options, ask, confirm
 from holdfast_cli.commands.render.screen import Screen, count
 from holdfast_cli.commands.transfer import import_
-from holdfast_cli.hooks.clients import NAMES, Client, client_of
+from holdfast_cli.hooks.clients import NAMES, ONLY_SERVER, Client, client_of
 from holdfast_cli.hooks.config_files import check_writable, read_config, write_config
 from holdfast_cli.hooks.install import (
-    ONLY_SERVER,
     Installed,
     Setup,
     home_folder,

@@ -27,9 +27,8 @@ from holdfast_cli.commands.arguments import (
 )
 from holdfast_cli.commands.options import USER
 from holdfast_cli.commands.where_option import read_where
-from holdfast_cli.hooks.clients import NAMES
+from holdfast_cli.hooks.clients import NAMES, ONLY_SERVER
 from holdfast_cli.hooks.hook_call import EVENTS
-from holdfast_cli.hooks.install import ONLY_SERVER
 from holdfast_cli.hooks.location import DATABASE
 from holdfast_cli.hooks.project import PROJECT
 

@@ -3,8 +3,8 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.errors import InvalidInput, shown
 from holdfast_cli.hooks.hook_call import Event, HookCall
@@ -16,8 +16,7 @@ _TAKE_TEXT = ("session-start", "prompt")  # the events that take a text for the 
 _SOURCES = {"resume": "resume", "fork": "resume", "clear": "clear", "compact": "compact"}
 
 
-@dataclass(frozen=True, slots=True)
-class NativeHook:
+class NativeHook(NamedTuple):
     """A hook of a client: its event, the client's own name of the event, and the members of its entry."""
 
     event: Event
@@ -27,8 +26,7 @@ class NativeHook:
     members: tuple[tuple[str, object], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """A coding agent that reports events and is answered as Claude Code has brought it up.
 
     `folder` is where its configuration is, below the user's home or the project; `home_variable` the variable
@@ -226,6 +224,8 @@ _GEMINI = Client(
 _CLIENTS = {client.name: client for client in (_CLAUDE_CODE, _CODEX, _CURSOR, _GEMINI)}
 NAMES = tuple(_CLIENTS)
 """The clients whose hooks are known, by their names on the command line."""
+ONLY_SERVER: tuple[str, ...] = ("claude-desktop", "vscode")
+"""The clients without hooks, which get the entry of the MCP server alone."""
 
 
 def client_of(name: str) -> Client:

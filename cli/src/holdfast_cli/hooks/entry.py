@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -37,9 +36,6 @@ _USAGE = (
 
 def main(arguments: Sequence[str]) -> NoReturn:
     """Answer an event, and end the process with exit code 0."""
-    # There is little to collect until the answer, and no large matrix that is worth many threads.
-    gc.disable()
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not arguments or "--help" in arguments or "-h" in arguments:
         sys.stderr.write(_USAGE)
         os._exit(0)
@@ -94,12 +90,12 @@ class _Answer:
         limit = HookLimit.of(self._event, self._began)
         self._watch(limit)
         call = self._client.parse(self._event, _payload())
-        self._run = replace(self._run, session=call.session)
+        self._run = self._run._replace(session=call.session)
         if self._event not in _UNANSWERED:
             self._answer(call, limit)
             return
         self._send("", log=False)
-        self._run = replace(self._run, ms=self._elapsed_ms())
+        self._run = self._run._replace(ms=self._elapsed_ms())
         if self._detach():
             from holdfast_cli.hooks.events import HookEvents
 
@@ -110,11 +106,11 @@ class _Answer:
 
         if self._event in ("session-start", "prompt"):
             error = journal.untold_error(journal.tail(), call.client, call.session)
-            self._run = replace(self._run, told=error)
+            self._run = self._run._replace(told=error)
         events = HookEvents(call, self._options, limit)
         outcome = events.answer()
-        self._run = replace(
-            self._run, project=outcome.project, shown=outcome.shown, tokens=outcome.tokens, note=outcome.note
+        self._run = self._run._replace(
+            project=outcome.project, shown=outcome.shown, tokens=outcome.tokens, note=outcome.note
         )
         self._send(outcome.text, outcome.message)
         if outcome.goes_on and self._detach():
@@ -124,7 +120,7 @@ class _Answer:
         """Do the work that the client does not wait for; log it for an event without an answer."""
         gc.enable()
         # What was shown is in the journal already.
-        self._run = replace(self._run, shown=(), tokens=0, note="", told="")
+        self._run = self._run._replace(shown=(), tokens=0, note="", told="")
         note = error = ""
         try:
             note = events.after()
@@ -132,7 +128,7 @@ class _Answer:
         except BaseException as failure:  # noqa: BLE001
             error = _error_line(failure)
         if error or self._event in _UNANSWERED:
-            self._log(replace(self._run, project=events.project, note=note, error=error))
+            self._log(self._run._replace(project=events.project, note=note, error=error))
 
     def _watch(self, limit: HookLimit) -> None:
         """End the process when the time is over, wherever it is stuck: at a lock, or at a slow disk."""
@@ -178,10 +174,10 @@ class _Answer:
         # Where the journal fails as well, there is nowhere left to say it.
         with suppress(BaseException):
             if not self._send_error(_error_line(error)):
-                self._log(replace(self._run, shown=(), tokens=0, note="", told=""))
+                self._log(self._run._replace(shown=(), tokens=0, note="", told=""))
 
     def _send_error(self, error: str) -> bool:
-        self._run = replace(self._run, error=error)
+        self._run = self._run._replace(error=error)
         return self._send("")
 
     def _send(self, text: str, message: str = "", *, log: bool = True) -> bool:
@@ -198,7 +194,7 @@ class _Answer:
         return True
 
     def _log(self, run: HookRun) -> None:
-        journal.write(replace(run, ms=run.ms or self._elapsed_ms()))
+        journal.write(run._replace(ms=run.ms or self._elapsed_ms()))
 
     def _elapsed_ms(self) -> float:
         return round((time.time() - self._began) * 1000, 1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Unavailable
 from holdfast_cli.hooks import journal
@@ -41,8 +41,7 @@ _READ_WHOLE = ("codex", "cursor", "gemini")
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The outcome of an event: the text for the model, the ids that it shows, or why there is none.
 
     `message` is for the person. `goes_on` says that there is something to do which the client does not wait
@@ -99,7 +98,7 @@ class HookEvents:
             case _:
                 # A stop and the end of a session have no answer: what they do is done in `after`.
                 outcome = self._before_compaction()
-        return replace(outcome, project=self.project)
+        return outcome._replace(project=self.project)
 
     def _session_start(self) -> Outcome:
         from holdfast_cli.hooks.session_context import session_context, waiting_wishes

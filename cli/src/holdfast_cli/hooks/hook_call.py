@@ -1,7 +1,6 @@
 """`HookCall`: what a client says of an event, in the form that all clients share."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 Event = Literal["session-start", "prompt", "stop", "before-compaction", "session-end"]
 """The events, by their names on the command line; the stop of a sub-agent is "stop" with an `agent`."""
@@ -9,8 +8,7 @@ Event = Literal["session-start", "prompt", "stop", "before-compaction", "session
 EVENTS: tuple[str, ...] = get_args(Event)
 
 
-@dataclass(frozen=True, slots=True)
-class HookCall:
+class HookCall(NamedTuple):
     """One event of a session, as a client reports it on stdin; what it leaves out is "".
 
     `client` is "claude-code", "codex", "cursor" or "gemini"; `session` is its id of the session, `cwd` the
@@ -30,8 +28,7 @@ class HookCall:
     agent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HookOptions:
+class HookOptions(NamedTuple):
     """The command line of a hook: the event and the client by name, and whose memory it works on.
 
     With `wait`, a stop imports before it returns, for clients that do not wait for it.

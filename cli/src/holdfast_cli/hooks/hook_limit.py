@@ -5,8 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 PATIENCE = "HOLDFAST_HOOK_MS"
 """The environment variable for the milliseconds after which any event gives up, for slow disks."""
@@ -28,8 +28,7 @@ DETACHED = 600.0
 _STILL, _LEAST = 1.0, 0.003
 
 
-@dataclass(frozen=True, slots=True)
-class HookLimit:
+class HookLimit(NamedTuple):
     """Seconds of computing, seconds in all since a process began, and seconds in which it does not go on.
 
     The clocks may be others.

@@ -11,14 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
-from holdfast_cli.hooks.clients import Client, client_of
+from holdfast_cli.hooks.clients import ONLY_SERVER, Client, client_of
 from holdfast_cli.hooks.config_files import backups, read_config
 from holdfast_cli.hooks.hook_call import EVENTS
 from holdfast_cli.hooks.hook_entries import HookEntries
 from holdfast_cli.hooks.server_entries import NAME, Entries, ServerEntry, TomlServer, WholeFile
-
-ONLY_SERVER: tuple[str, ...] = ("claude-desktop", "vscode")
-"""The clients without hooks, which get the entry of the MCP server alone."""
 
 _TYPED = ("claude-code", "vscode")
 _MARK = "<!-- installed by holdfast -->"

@@ -4,8 +4,8 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast_cli.hooks.location import user_folder
 
@@ -20,8 +20,7 @@ _ALWAYS = {"at", "client", "event"}
 _START = "session-start"
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
+class HookRun(NamedTuple):
     """One call of a hook.
 
     `at` is in seconds since the epoch, `ms` the time to the answer; `tokens` is the estimated size of the
@@ -83,7 +82,7 @@ def append(file: Path, text: str, *, sync: bool = False) -> int:
 
 def write(run: HookRun) -> bool:
     """Add a call to the journal, and return whether that was possible; it raises no OSError."""
-    values = asdict(run)
+    values = run._asdict()
     values["error"] = run.error[:_LONGEST]
     # What is empty is left out: the journal is read back by names.
     row = {name: value for name, value in values.items() if name in _ALWAYS or value not in ("", (), 0)}
@@ -149,11 +148,10 @@ def objects(data: bytes) -> Iterator[dict[str, object]]:
 def _run(values: dict[str, object]) -> HookRun | None:
     """Return a call from a line, None if it is none: the file may be from a later version or be damaged."""
     types = {"at": (int, float), "ms": (int, float), "tokens": (int,), "shown": (list,)}
-    names = {field.name for field in fields(HookRun)}
     row = {
         name: value
         for name, value in values.items()
-        if name in names and isinstance(value, types.get(name, (str,)))
+        if name in HookRun._fields and isinstance(value, types.get(name, (str,)))
     }
     if not row.keys() >= _ALWAYS:
         return None

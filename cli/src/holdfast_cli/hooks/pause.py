@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.errors import Unavailable
 from holdfast_cli.hooks import journal
@@ -18,8 +19,7 @@ _MOST = 4 << 20  # bytes of the file; one as large is not ours
 _CHANGES = ("pause", "resume")
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """A time in which nothing of a project is stored or injected; `until` is None while it lasts.
 
     `project` is its name, or "" for all, and `root` its folder, by which it is known where it has no name.
@@ -125,8 +125,7 @@ def _load() -> Pauses:
     return pauses
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(NamedTuple):
     """A line of the file."""
 
     do: str

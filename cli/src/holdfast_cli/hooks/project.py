@@ -6,10 +6,9 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast_cli.hooks.git_config import GitConfig, read_small
 from holdfast_cli.hooks.location import checksum_key
@@ -43,8 +42,7 @@ _HOSTS = {
 _CASELESS = frozenset(("github.com", "gitlab.com", "bitbucket.org", "dev.azure.com"))
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     """A project: its name, and the folder that is its root."""
 
     name: str
