@@ -250,15 +250,6 @@ def test_a_key_that_names_nothing_is_an_error(key: Mapping[str, object]) -> None
                 done(work)
 
 
-def test_a_user_sees_nothing_of_another(memory: Memory) -> None:
-    done(HoldfastSessionStore(memory).append(KEY, SESSION))
-    bob = HoldfastSessionStore(memory.scoped(user="bob"))
-    assert done(bob.load(KEY)) is None
-    assert done(bob.list_sessions(KEY["project_key"])) == []
-    done(bob.delete(KEY))
-    assert done(HoldfastSessionStore(memory).load(KEY)) == SESSION
-
-
 def test_agents_of_one_user_see_the_same_sessions_also_those_put_away(memory: Memory) -> None:
     done(HoldfastSessionStore(memory.scoped(agent="coder")).append(KEY, SESSION))
     memory.chat(CHAT).archive()

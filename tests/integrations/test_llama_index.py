@@ -145,15 +145,6 @@ def test_keys_are_those_with_messages(store: HoldfastChatStore, memory: Memory) 
     assert sorted(awaited(store.get_keys())) == sorted(names[:-1])
 
 
-def test_keys_and_users_cannot_see_each_other(store: HoldfastChatStore, memory: Memory) -> None:
-    awaited(store.add_messages("trip", said("mine")))
-    bob = HoldfastChatStore(memory=memory.scoped(user="bob"))
-    assert awaited(bob.get_messages("trip", None)) == awaited(bob.get_keys()) == []
-    assert awaited(store.get_messages("trip/", None)) == []
-    awaited(bob.delete_messages("trip"))
-    assert awaited(store.count_messages("trip")) == 1
-
-
 def test_a_store_goes_on_after_its_words_were_erased(store: HoldfastChatStore, memory: Memory) -> None:
     awaited(store.add_messages("trip", said("a", "b", "c", "d")))
     memory.erase(chat=CHAT, messages=2)

@@ -156,13 +156,6 @@ def test_the_id_of_a_session_is_that_of_a_chat(name: object) -> None:
         HoldfastSession(memory, cast("str", name))
 
 
-def test_a_session_is_of_one_user_and_one_id(memory: Memory) -> None:
-    add(HoldfastSession(memory, "trip"), said("mine"))
-    assert items(HoldfastSession(memory, "trip")) == [said("mine")]
-    assert items(HoldfastSession(memory, "other")) == []
-    assert items(HoldfastSession(memory.scoped(user="bob"), "trip")) == []
-
-
 def test_messages_that_others_append_are_no_items(session: HoldfastSession, memory: Memory) -> None:
     add(session, said("an item"))
     memory.chat("trip").append({"role": "user", "content": "a message"})
