@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -274,25 +274,14 @@ def test_items_are_apart_from_all_that_is_recalled_and_erased_with_the_user(memo
     assert memory.verify().ok
 
 
-def test_a_process_sees_what_another_one_wrote(reopen: Callable[[], Memory]) -> None:
-    one, other = HoldfastStore(reopen()), HoldfastStore(reopen())
-    fill(one)
-    assert ranked(other.search(HERE, query="tea")) == ["tea"]
-    one.put(HERE, "tea", {"text": "She gave it up."})
-    one.put(HERE, "dog", {"text": "The dog likes tea."})
-    one.delete(HERE, "car")
-    assert ranked(other.search(HERE, query="tea")) == ["dog"]
-    assert keys(other.search(HERE)) == ["dog", "tea", "run"]
-
-
 def test_many_overwrites_leave_the_search_as_it_is(quick: Memory) -> None:
     store = HoldfastStore(quick)
     fill(store)
-    for n in range(2_200):
+    for n in range(600):
         store.put(HERE, "car", {"text": f"Car number {n}."})
-        if n % 500 == 0:
+        if n % 200 == 0:
             assert ranked(store.search(HERE, query="marathon")) == ["run"]
-    assert keys(store.search(HERE, query="number 2199")) == ["car", "run", "tea"]
+    assert keys(store.search(HERE, query="number 599")) == ["car", "run", "tea"]
 
 
 def test_a_damaged_item_is_noticed(tmp_path: Path) -> None:
