@@ -287,25 +287,6 @@ def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind
     assert not any("SQLite" in record.text for record in quick.records())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_two_workers_that_think_at_once_the_one_with_the_lease_stores(opener: Opener, kind: str) -> None:
-    slow, quick = opener(policy(kind)), opener(policy(kind))
-    prepare(slow, kind)
-    model = Thinking()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(lambda: slow.learning.work(llm=model))
-        assert model.thinks.wait(WAIT)
-        opener.clock.move(minutes=PAST_THE_LEASE)
-
-        def answer(prompt: str) -> str:
-            model.may_go_on.set()
-            assert first.result(WAIT).done == ()
-            return good()(prompt)
-
-        assert quick.learning.work(llm=answer).done
-    check_done(quick, kind)
-
-
 @pytest.mark.parametrize("kind", ["observe", "episode"])
 def test_a_session_that_ends_again_while_it_is_read_is_read_on(opener: Opener, kind: str) -> None:
     news = "We also moved the baskets of the shop to PostgreSQL, in src/shop/baskets.py."
