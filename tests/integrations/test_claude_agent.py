@@ -202,22 +202,7 @@ def test_processes_that_mirror_the_same_entries_store_them_once(shared_location:
 
 # Keys
 
-PARTS = [
-    "a",
-    "a/b",
-    "a%2Fb",
-    "%",
-    "%25",
-    "%2",
-    "a\nb",
-    "\ud800",
-    "ü",
-    " ",
-    "..",
-    "x" * 300,
-    "x" * 301,
-    "%" + "0" * 64,
-]
+PARTS = ["a", "a/b", "a%2Fb", "%", "%25", "\ud800\n", " ", "..", "x" * 300, "x" * 301, "%" + "0" * 64]
 
 
 def test_no_two_keys_have_the_same_transcript(memory: Memory) -> None:
