@@ -104,6 +104,7 @@ END_TO_END = {
     "test_guard_asked",  # learning: verdicts of a guard
     "test_files_in_memory",  # tools: files over records, writers at once
     "test_item_table",  # integrations: the table of items, and adapters that read it in ways of their own:
+    "test_every_adapter",
     "test_google_adk",
     "test_google_adk_memory",
     "test_langgraph_lists",

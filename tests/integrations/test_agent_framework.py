@@ -113,16 +113,6 @@ def test_messages_come_back_as_they_were(history: HoldfastHistoryProvider, memor
     assert log[3].answers == ("c1",)
 
 
-def test_sessions_and_users_cannot_see_each_other(history: HoldfastHistoryProvider, memory: Memory) -> None:
-    saved(history, said("mine"))
-    assert loaded(HoldfastHistoryProvider(memory.scoped(user="bob"))) == []
-    assert loaded(history, "trip/") == loaded(history, None) == []
-    saved(history, said("odd"), "a/b\x00#1 ")
-    assert texts(loaded(history, "a/b\x00#1 ")) == ["odd"]
-    memory.erase(chat=CHAT)
-    assert loaded(history) == []
-
-
 def test_what_is_no_message_of_the_framework_is_told(
     history: HoldfastHistoryProvider, memory: Memory
 ) -> None:

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from holdfast import Conflict, Damaged, Denied, InvalidInput, Memory, Message
 from holdfast.integrations.google_adk import HoldfastMemoryService, HoldfastSessionService
-from programs import run_together
 from soak import cases
 from tables import each
 
@@ -35,27 +34,6 @@ PARTS = [
     [Part(text="In Lofoten.")],
     [],
 ]
-APPENDING = """
-import asyncio, sys
-from google.adk.events.event import Event
-from google.genai.types import Content, Part
-from holdfast import Memory
-from holdfast.integrations.google_adk import HoldfastSessionService
-async def append(service):
-    for n in range(10):
-        while True:
-            session = await service.get_session(app_name="coach", user_id="ada", session_id="s1")
-            event = Event(author="user", content=Content(parts=[Part(text=f"{sys.argv[2]}{n}")]))
-            try:
-                await service.append_event(session, event)
-            except ValueError:
-                continue
-            break
-with Memory(sys.argv[1]) as memory:
-    print("ready", flush=True)
-    input()
-    asyncio.run(append(HoldfastSessionService(memory)))
-"""
 
 
 @pytest.fixture
@@ -290,18 +268,6 @@ def test_a_forged_event_is_told(sessions: HoldfastSessionService, app: Memory) -
     of_ada(app).chat(CHAT).append(forged)
     with pytest.raises(Damaged, match="Message 1 of the chat"):
         awaited(sessions.get_session(**KEY))
-
-
-@pytest.mark.slow
-def test_processes_append_each_event_once(shared_location: str) -> None:
-    with Memory(shared_location) as memory:
-        service = HoldfastSessionService(memory)
-        filled(service)
-        run_together(APPENDING, [[shared_location, "a"], [shared_location, "b"]])
-        stored = texts(awaited(service.get_session(**KEY)).events)
-        for name in "ab":
-            assert [text for text in stored if text[0] == name] == [f"{name}{n}" for n in range(10)]
-        assert len(stored) == 20
 
 
 steps = st.lists(

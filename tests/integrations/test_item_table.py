@@ -6,7 +6,6 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
-from itertools import product
 from pathlib import Path
 from threading import Barrier
 
@@ -59,21 +58,6 @@ def test_any_text_is_a_key(data: dict[str, bytes]) -> None:
         for key in data:
             assert keys(table, prefix=key) == sorted(one for one in data if one.startswith(key))
         assert memory.verify().ok
-
-
-def test_chats_collections_users_and_tenants_are_apart(location: str) -> None:
-    with Memory(location) as app:
-        places = [
-            (Items(app.scoped(user=user, tenant=tenant), name), chat)
-            for user, tenant, name, chat in product(("ada", "bob"), ("x", "y"), ("one", "two"), ("", "c"))
-        ]
-        for number, (table, chat) in enumerate(places):
-            table.put({"k": str(number).encode()}, chat)
-        for number, (table, chat) in enumerate(places):
-            assert [item.data for item in table.scan(chat)] == [str(number).encode()]
-        places[0][0].delete()
-        assert not places[0][0].scan()
-        assert all(table.scan(chat) for table, chat in places[1:])
 
 
 def test_an_item_is_replaced_only_at_the_revision_that_was_read(memory: Memory) -> None:

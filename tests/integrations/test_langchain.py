@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -22,16 +21,12 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
-from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.langchain import HoldfastChatMessageHistory, HoldfastRetriever
 from soak import cases
 from tables import each
 
-DEPRECATED = "ignore:RunnableWithMessageHistory is deprecated"
 PICTURE = {"type": "image", "base64": "iVBORw0K", "mime_type": "image/png"}
 MESSAGES: list[BaseMessage] = [
     SystemMessage("You are a coach.", id="s-1"),
@@ -53,21 +48,6 @@ MESSAGES: list[BaseMessage] = [
     FunctionMessage(content="42", name="answer"),
     RemoveMessage(id="run-1"),
 ]
-
-
-class Scripted(BaseChatModel):
-    """A model that gives the answers of a list in turn, and notes what it was asked."""
-
-    answers: list[AIMessage]
-    asked: list[list[BaseMessage]]
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def _generate(self, messages: list[BaseMessage], *_: object, **__: object) -> ChatResult:
-        self.asked.append(list(messages))
-        return ChatResult(generations=[ChatGeneration(message=self.answers[len(self.asked) - 1])])
 
 
 @pytest.fixture
@@ -233,33 +213,3 @@ def test_a_retriever_has_a_memory(memory: Memory) -> None:
 
 
 # Chains
-
-
-@pytest.mark.filterwarnings(DEPRECATED)
-@pytest.mark.parametrize("awaited", [False, True])
-def test_a_chain_goes_on_where_it_was(memory: Memory, awaited: bool) -> None:
-    model = Scripted(answers=[AIMessage("Noted.", id="a-1"), AIMessage("The Berlin marathon.")], asked=[])
-    prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("past"), ("human", "{question}")])
-
-    def asked(question: str) -> Any:
-        # Made anew for each question, as in a server.
-        chain = RunnableWithMessageHistory(
-            prompt | model,
-            lambda session_id: HoldfastChatMessageHistory(memory, session_id),
-            input_messages_key="question",
-            history_messages_key="past",
-        )
-        config: Any = {"configurable": {"session_id": "ada-1"}}
-        given = {"question": question}
-        return asyncio.run(chain.ainvoke(given, config)) if awaited else chain.invoke(given, config)
-
-    asked("I am training for the Berlin marathon.")
-    assert asked("Which race is it?").content == "The Berlin marathon."
-    assert [one.content for one in model.asked[1]] == [
-        "I am training for the Berlin marathon.",
-        "Noted.",
-        "Which race is it?",
-    ]
-    assert memory.chat("ada-1").stats().messages == 4
-    found = memory.recall("Which marathon?", roles=["user"])
-    assert found[0].text == "I am training for the Berlin marathon."

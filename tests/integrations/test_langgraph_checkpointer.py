@@ -240,17 +240,6 @@ def test_users_tenants_and_threads_do_not_see_each_other(location: str) -> None:
         assert not app.scoped(user="bob").recall("marathon")
 
 
-@pytest.mark.parametrize("name", ["a/b%\x00ü\ud800'; DROP TABLE items; --", " ", "x" * 2_000])
-def test_any_text_is_a_thread(memory: Memory, name: str) -> None:
-    saver = HoldfastSaver(memory)
-    graph = answering(ANSWER).compile(checkpointer=saver)
-    graph.invoke({"messages": BERLIN}, thread(name))
-    assert [one.config["configurable"]["thread_id"] for one in saver.list(None, limit=1)] == [name]
-    assert len(said(saver, name)) == 2
-    saver.delete_thread(name)
-    assert [*saver.list(None)] == [] == said(saver, name)
-
-
 def test_a_deleted_thread_is_erased_and_the_file_rewritten_later(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     with Memory(path, user="ada") as memory:
@@ -345,18 +334,6 @@ def test_a_type_that_is_not_allowed_is_not_made(memory: Memory, tmp_path: Path) 
     assert saver.serde.loads_typed((kind, data)) == {"number": 1}
     allowing = HoldfastSaver(memory, serde=JsonPlusSerializer(allowed_msgpack_modules=[_State]))
     assert allowing.serde.loads_typed((kind, data)) == _State(1)
-
-
-def test_two_processes_that_take_turns_store_each_message_once(shared_location: str) -> None:
-    with Memory(shared_location, user="ada") as one, Memory(shared_location, user="ada") as two:
-        for number in range(3):
-            for memory in (one, two):
-                graph = answering(f"Answer {number}").compile(checkpointer=HoldfastSaver(memory))
-                graph.invoke({"messages": f"Question {number}"}, thread())
-        saver = HoldfastSaver(one)
-        assert len(said(saver)) == 12
-        assert len(Items(one, "langgraph.messages").scan(saver.chat("1").id)) == 12
-        assert one.verify().ok
 
 
 @pytest.mark.slow

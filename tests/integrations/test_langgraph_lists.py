@@ -121,10 +121,10 @@ def test_a_step_stores_as_much_at_the_end_of_a_long_list_as_at_its_beginning(mem
     saver = HoldfastSaver(memory)
     steps, messages = Steps(saver), list[BaseMessage]()
     chat, sizes = saver.chat("1").id, list[int]()
-    for number in range(300):
+    for number in range(80):
         messages = [*messages, HumanMessage(f"Message {number:03}", id=f"message-{number:03}")]
         steps.put(messages)
-        if number in (9, 10, 298, 299):
+        if number in (9, 10, 78, 79):
             tables = [Items(memory, f"langgraph.{one}") for one in ("checkpoints", "values", "messages")]
             sizes.append(sum(len(item.data) for table in tables for item in table.scan(chat)))
     first, second, last_but_one, last = sizes

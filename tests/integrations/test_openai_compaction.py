@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import MagicMock
 
 import openai_sessions
 import pytest
-from agents import Agent, RunConfig, Runner, Session, SessionSettings, SQLiteSession
-from agents.memory import OpenAIResponsesCompactionSession
+from agents import Agent, Runner
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -66,77 +61,7 @@ def test_who_is_cancelled_while_it_writes_ends_when_that_is_done(
     assert items(session) == [said("a")]
 
 
-# Compacted by the SDK
-
-
-class Compacting:
-    """Run an agent in a session that the SDK compacts, and count how often; `meanwhile` runs during each."""
-
-    def __init__(self, session: Session, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
-        self.session = session
-        self.times = 0
-        self._meanwhile = meanwhile
-
-    async def compact(self, **_: Any) -> SimpleNamespace:
-        self.times += 1
-        if self._meanwhile:
-            await self._meanwhile()
-        summary = {"type": "compaction", "id": f"cmp_{self.times}", "encrypted_content": "what was said"}
-        return SimpleNamespace(output=[summary], usage=None)
-
-    def run(self, turns: int) -> list[Any]:
-        """Have so many turns with the latest eight items, and give all items that there are in the end."""
-        client = MagicMock()
-        client.responses.compact = self.compact
-        compacting = OpenAIResponsesCompactionSession(
-            "trip",
-            self.session,
-            client=client,
-            should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= 4,
-        )
-        config = RunConfig(session_settings=SessionSettings(limit=8), tracing_disabled=True)
-
-        async def talk() -> list[Any]:
-            for turn in range(turns):
-                agent = Agent(name="guide", model=ScriptedModel(steps=[[answer(f"Answer {turn}.")]]))
-                await Runner.run(agent, f"Question {turn}?", session=compacting, run_config=config)
-            return list(await self.session.get_items(limit=1_000))
-
-        return asyncio.run(talk())
-
-
-def before(session: Session) -> None:
-    """Say more than the eight items that a run is given."""
-    asyncio.run(session.add_items(cast("Any", [said(f"Earlier {n}.") for n in range(20)])))
-
-
-def test_the_sdk_compacts_it_as_it_does_its_own(
-    session: HoldfastSession, memory: Memory, tmp_path: Path
-) -> None:
-    own = SQLiteSession("trip", tmp_path / "own.db")
-    before(own)
-    before(session)
-    theirs, ours = Compacting(own), Compacting(session)
-    assert theirs.run(12) == ours.run(12)
-    assert theirs.times == ours.times == 3
-    own.close()
-    words = [message.content for message in memory.chat("trip").history()]
-    assert {f"Question {n}?" for n in range(12)} <= set(words)  # nothing is lost
-    assert memory.verify().ok
-
-
-def test_what_is_added_while_it_is_compacted_stays(session: HoldfastSession, memory: Memory) -> None:
-    other = HoldfastSession(memory, "trip")
-
-    async def add_one() -> None:
-        await other.add_items(cast("Any", [said("By the way.")]))
-
-    found = Compacting(session, add_one).run(4)
-    assert said("By the way.") in found
-    assert [
-        one["content"] for one in found if one.get("role") == "user" and "Question" in one["content"]
-    ] == [f"Question {n}?" for n in range(4)]
-    assert all(one.get("type") != "compaction" for one in found)
+# Compacted by the SDK, whose own tests of that run in test_suites.py
 
 
 STEPS = st.lists(
@@ -185,6 +110,17 @@ def test_of_two_who_replace_the_same_items_one_does(session: HoldfastSession) ->
 
     assert sorted(asyncio.run(replacing())) == [False, True]
     assert items(session) == [said("a"), said("bc")]
+
+
+def test_what_is_added_while_a_session_is_compacted_stays(session: HoldfastSession) -> None:
+    async def replacing() -> bool:
+        await session.add_items(cast("Any", [said("a"), said("b")]))
+        snapshot = await session._get_compaction_snapshot(2)
+        await session.add_items(cast("Any", [said("By the way.")]))
+        return await snapshot.replace_suffix(0, cast("Any", [said("ab")]))
+
+    assert not asyncio.run(replacing())
+    assert items(session) == [said("a"), said("b"), said("By the way.")]
 
 
 # Within a budget

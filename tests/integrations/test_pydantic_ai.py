@@ -29,7 +29,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo
-from pydantic_ai.models.test import TestModel
 
 from holdfast import Chat, InvalidInput, Memory
 from holdfast.integrations.pydantic_ai import Remembering, toolset
@@ -39,22 +38,6 @@ from holdfast.prompt.window import TokenBudget
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
 # Runs -------------------------------------------------------------------------------------------------------
-
-
-def test_an_agent_remembers_from_run_to_run(chat: Chat) -> None:
-    watched = Watched()
-    agent = Agent(watched.model, capabilities=[Remembering(chat, recall=False)])
-    for text in ("I am Ada.", "I live in Lisbon.", "Who am I?"):
-        agent.run_sync(text)
-    assert watched.words() == [
-        "user-prompt: I am Ada.",
-        "text: answer 1",
-        "user-prompt: I live in Lisbon.",
-        "text: answer 2",
-        "user-prompt: Who am I?",
-    ]
-    assert len(chat.history()) == 6
-    check_accepted(watched.shown[-1])
 
 
 def test_history_that_is_passed_as_well_is_stored_and_shown_once(chat: Chat) -> None:
@@ -306,9 +289,3 @@ def test_an_agent_uses_the_tools_and_is_told_what_goes_wrong(memory: Memory, cha
     assert [record.text for record in memory.records()] == ["Ada runs the Berlin marathon."]
     assert "Ada runs the Berlin marathon." in agent.run_sync("Which race?").output
     assert '"error"' in agent.run_sync("Wrong.").output
-
-
-def test_the_test_model_calls_every_tool(memory: Memory, chat: Chat) -> None:
-    agent = Agent(TestModel(), toolsets=[toolset(memory.tools(chat))], capabilities=[Remembering(chat)])
-    agent.run_sync("Try all of it.")
-    assert sum(message.role == "tool" for message in chat.history()) == len(memory.tools(chat))

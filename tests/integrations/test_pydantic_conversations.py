@@ -26,7 +26,6 @@ from pydantic_ai.models.test import TestModel
 
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.pydantic_conversations import HoldfastConversationStore
-from programs import run_together
 from soak import cases
 
 runner = pydantic_agents.runner
@@ -260,40 +259,6 @@ def test_a_history_goes_on_without_what_was_erased(memory: Memory) -> None:
         assert (await found(store, "other")).messages == []
 
     asyncio.run(program())
-
-
-SAVE = """
-import asyncio, sys
-from pydantic_ai.conversation import Conversation
-from pydantic_ai.conversation_store import ConversationConflict
-from pydantic_ai.messages import ModelRequest, UserPromptPart
-from holdfast import Memory
-from holdfast.integrations.pydantic_conversations import HoldfastConversationStore
-
-async def program(memory):
-    store, saved = HoldfastConversationStore(memory), 0
-    while saved < 10:
-        conversation = await store.load("trip") or Conversation(conversation_id="trip")
-        conversation.messages.append(ModelRequest(parts=[UserPromptPart(f"{sys.argv[2]} {saved}")]))
-        try:
-            await store.save(conversation)
-            saved += 1
-        except ConversationConflict:
-            pass
-
-with Memory(sys.argv[1]) as memory:
-    print("ready", flush=True)
-    input()
-    asyncio.run(program(memory))
-"""
-
-
-@pytest.mark.slow
-def test_of_processes_that_save_at_once_none_overwrites_another(shared_location: str) -> None:
-    with Memory(shared_location, admin=True) as memory:
-        run_together(SAVE, [(shared_location, name) for name in ("one", "two", "three")])
-        assert len(asyncio.run(found(HoldfastConversationStore(memory), "trip")).messages) == 30
-        assert memory.verify().ok
 
 
 def test_what_says_nothing_is_stored_as_well(memory: Memory) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pydantic_agents
@@ -25,7 +25,6 @@ from pydantic_ai.models.test import TestModel
 
 from holdfast import Chat, Memory
 from holdfast.integrations.pydantic_ai import Remembering
-from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import Operation, traced
 from soak import cases
 
@@ -227,16 +226,6 @@ def test_a_capability_may_change_what_is_given(chat: Chat) -> None:
     agent.run_sync("Hello")
     agent.run_sync("And now?")
     assert watched.words() == ["user-prompt: HELLO", "text: answer 1", "user-prompt: AND NOW?"]
-
-
-@pytest.mark.parametrize("make", [lambda memory: NullMemory(), traced])
-def test_other_memories_do_as_well(memory: Memory, make: Callable[[Memory], Memory]) -> None:
-    watched = Watched(look_up)
-    other = make(memory)
-    agent = Agent(watched.model, tools=[weather], capabilities=[Remembering(other.chat("monday"))])
-    assert agent.run_sync("The weather?").output == "sun in Lisbon and sun in Berlin"
-    check_accepted(watched.shown[-1])
-    assert len(memory.chat("monday").history()) == (0 if isinstance(other, NullMemory) else 5)
 
 
 @settings(max_examples=cases(10, 90))

@@ -63,12 +63,7 @@ def test_a_session_reads_as_prose() -> None:
     )
 
 
-def test_nothing_is_said_of_nothing() -> None:
-    assert compose([Message("user", "/exit")]) == Episode("", 0)
-
-
 ORDERED = "Delete the row of the order, and flag it as removed"
-COLUMNS = "title:\tThe shop\nstate:\tOPEN"
 
 
 @each(
@@ -85,14 +80,6 @@ COLUMNS = "title:\tThe shop\nstate:\tOPEN"
         (
             ["ada@box:~/shop$ make test\n/home/ada/shop/tests\n✗ 3 failed\nWhy do these tests fail?"],
             "Asked: Why do these tests fail?",
-        ),
-        (
-            ["(env) ada@box:~/shop$ shop -c\nPress Ctrl+C to begin.", COLUMNS, "Mend the form of the shop."],
-            "Asked: Mend the form of the shop.",
-        ),
-        (
-            ["[01/25/26 9:57  ~/shop] shop watch\n\n👀 Watching\n   Ctrl+C to stop\n\nIt says nothing."],
-            "Asked: It says nothing.",
         ),
     ],
 )
@@ -192,9 +179,7 @@ def test_what_matters_least_goes_when_there_is_too_much() -> None:
     [
         "[SUGGESTION MODE: Suggest what the user might type next.]\n\nReply with ONLY the suggestion.",
         "## Context\n\n- Current git status: On branch main\n- Current git diff: none\n\nMake one commit.",
-        "On branch main\nYour branch is up to date.\n\nnothing to commit, working tree clean",
         "Base directory for this skill: /home/ada/skills/chart\n\nAlways draw the bars first.",
-        "# AGENTS.md instructions for /home/ada/shop\n\nNever push to main.",
         "<environment_context>\n<cwd>/home/ada/shop</cwd>\n</environment_context>",
     ],
 )
@@ -272,13 +257,6 @@ def test_what_an_answer_leaves_out_stays() -> None:
     )
 
 
-def test_an_answer_of_single_words_takes_the_place_of_nothing() -> None:
-    draft = Episode("Asked: move it.", 3, (), ("We moved it to PostgreSQL.",), "All tests pass.")
-    given = {"summary": "They moved it.", "decisions": ["none", 5, "n/a"], "outcome": "none"}
-    text = "Outcome: All tests pass. Decided: We moved it to PostgreSQL. They moved it."
-    assert read(json.dumps(given), draft) == replace(draft, text=text)
-
-
 def test_an_episode_is_no_longer_than_what_it_tells_of() -> None:
     told = read(json.dumps({"summary": "They spoke of much. " * 90}), Episode("", 3), "x" * 400)
     assert len(told.text) <= 400
@@ -310,13 +288,10 @@ def test_what_a_summary_says_in_the_same_words_is_not_said_again() -> None:
 @each(
     "text",
     [
-        "no",
-        "[1, 2]",
         "{}",
         '{"summary": "N/A"}',
         '{"summary": 5}',
         '{"summary": "…"}',
-        '{"summary": ["a"]}',
         '{"files": ["a.py"]}',
     ],
 )

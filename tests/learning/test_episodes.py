@@ -109,13 +109,13 @@ def test_a_model_tells_it(memory: Memory) -> None:
 
 
 def test_a_model_reads_the_newest_messages_and_so_many_tokens_at_most() -> None:
-    with episodic(tokens=1_000) as memory:
-        long = [Message("user", f"Sentence <{n}> of a long session. " * 20) for n in range(201)]
+    with episodic(tokens=500) as memory:
+        long = [Message("user", f"Sentence <{n}> of a long session.") for n in range(201)]
         memory.chat("a").append(long)
         memory.chat("a").end()
         memory.learning.work(llm=(model := Model({"episode": lambda _: {"summary": "They spoke."}})))
         shown = [prompt.partition("<conversation>")[2] for prompt in model.asked("episode")]
-        assert all(len(text) < 8_000 for text in shown)
+        assert all(len(text) < 4_000 for text in shown)
         assert ["Sentence &lt;0&gt;" in "".join(shown), "Sentence &lt;1&gt;" in shown[0]] == [False, True]
         assert "Sentence &lt;200&gt;" in shown[-1]
 

@@ -25,8 +25,8 @@ def fails(_: str) -> str:
 
 def compacted(memory: Memory, llm: Callable[[str], str] | None = None) -> None:
     chat = memory.chat("long")
-    chat.append([{"role": "user", "content": f"Line {n} of the plan says {n}. " * 30} for n in range(40)])
-    chat.compact(full=True, budget=1_000, llm=llm)
+    chat.append([{"role": "user", "content": f"Line {n} of the plan says {n}. " * 10} for n in range(40)])
+    chat.compact(full=True, budget=400, llm=llm)
 
 
 def do_everything(memory: Memory) -> None:

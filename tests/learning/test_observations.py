@@ -247,9 +247,7 @@ def test_an_observation_is_read() -> None:
     ("messages", "expected"),
     [
         ([5, 7], (5, 7)),
-        ([7], (7, 7)),
         ("5-7", (5, 7)),
-        ([7, 5], (7, 7)),
         ([5, 99], (7, 7)),
         (None, (7, 7)),
         ({"first": 6, "last": 7}, (6, 7)),
@@ -285,16 +283,13 @@ SAID = (
     ("quote", "is_said"),
     [
         ("“We moved the sessions to PostgreSQL”", True),
-        ("We moved the sessions to Postg", True),
         ("…ssions to PostgreSQL in May: Redis", True),
         ("We moved ... in May ... at every RÉSTART...", True),
-        ('Redis "loses" them', True),
         ("réstart of main.py", True),
         ("the sessions moved to PostgreSQL", False),
         ("We moved … the shop", False),
         ("at every restart … We moved the sessions", False),
         ("PostgreSQL", False),
-        ("re … in … to … at", False),
         ("…", False),
     ],
 )

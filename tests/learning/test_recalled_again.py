@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import Chat, Memory, Message, ToolCall
 from learning_scripts import Clock, Model, everything, hold, learned, offers, say, texts
+from soak import cases
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -30,7 +31,7 @@ WAYS = (
     "As you mentioned before, {}",
     "I have it in my notes that {}",
 )
-TURNS = 50
+TURNS = cases(18, 50)  # each question in each way, and some more
 _PERSONS = {"I": "you", "my": "your", "We": "you", "we": "you", "am": "are"}
 
 

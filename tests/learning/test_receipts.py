@@ -14,23 +14,10 @@ from holdfast.types import Receipt
 from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.importing import import_paths
 from learning_scripts import hold, texts
-from programs import run
 
 TOLD = "Remember that I live in Lisbon, in the Rua das Flores, with my sister Ines."
 QUESTION = "Where do I live, and with whom?"
 ANSWER = "As you mentioned before, you live in Lisbon, in the Rua das Flores, with your sister Ines."
-
-OPEN = """
-import sys
-from holdfast import Memory
-with Memory(sys.argv[1], user="ada") as memory:
-    chat = memory.chat("home")
-    """
-PROMPT = (
-    f"{OPEN}hits = chat.prompt(700, sys.argv[2]).hits\n"
-    "    print(*[hit.id if hit.kind else f'{hit.chat}#{hit.seq}' for hit in hits])"
-)
-APPEND = f"{OPEN}print(*chat.append(role='assistant', content=sys.argv[2]).shown)"
 
 Reopen = Callable[[], Memory]
 
@@ -42,18 +29,16 @@ def asked(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("prompted", [True, False])
-@pytest.mark.slow
-def test_what_a_prompt_showed_in_another_process_is_not_learned(
-    reopen: Reopen, shared_location: str, prompted: bool
-) -> None:
-    memory = reopen()
+def test_what_a_prompt_showed_elsewhere_is_not_learned(reopen: Reopen, prompted: bool) -> None:
+    memory, other, third = reopen(), reopen(), reopen()
     asked(memory)
     key = memory.remember("The key of the shed is under the third blue flower pot", "finding")
     question = f"{QUESTION} And where is the key of the shed?"
-    shown = run(PROMPT, shared_location, question).split() if prompted else []
+    hits = other.chat("home").prompt(700, question).hits if prompted else ()
+    shown = [hit.id if hit.kind else f"{hit.chat}#{hit.seq}" for hit in hits]
     assert ({"before#1", key.id} <= set(shown)) is prompted
     answer = f"{ANSWER} We decided that the key of the shed is under the third blue flower pot."
-    assert run(APPEND, shared_location, answer).split() == shown
+    assert list(third.chat("home").append(role="assistant", content=answer).shown) == shown
     memory.chat("home").extract()
     assert (texts(memory) == [key.text]) is prompted
     assert [list(receipt.hits) for receipt in memory.chat("home").receipts()] == ([shown] if prompted else [])

@@ -88,16 +88,16 @@ def change_as_agent(memory: Memory) -> None:
     memory.replace(learned(memory)[0].id, ROOF)
 
 
-@pytest.mark.parametrize("decide", [retract, change, change_as_agent])
 @pytest.mark.parametrize(
-    ("before", "now", "kind"),
+    ("decide", "before", "now", "kind"),
     [
-        (PORT, PORT, "finding"),
-        (PORT, OTHER_PORT, "finding"),
-        (REDIS, REDIS_SAID_LONGER, "finding"),
-        (PORT, PORT, "insight"),
+        (retract, PORT, PORT, "finding"),
+        (change, PORT, PORT, "finding"),
+        (change_as_agent, PORT, OTHER_PORT, "finding"),
+        (retract, REDIS, REDIS_SAID_LONGER, "finding"),
+        (change, PORT, PORT, "insight"),
     ],
-    ids=["same", "update", "unsure", "another kind"],
+    ids=["same", "changed", "update", "unsure", "another kind"],
 )
 def test_what_somebody_took_back_or_changed_does_not_come_back(
     quick: Memory, decide: Callable[[Memory], None], before: str, now: str, kind: str

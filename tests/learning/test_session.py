@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from benchmarks.scripted import Scripted
 from holdfast import Kind, Learning, Limit, Memory, Message, Record, ToolCall
 from learning_scripts import SESSION, Clock, Model, failing, framed, hold, says
 
@@ -209,32 +205,3 @@ def test_two_workers_do_not_ask_apart_what_is_asked_at_once(quick: Memory) -> No
 
     quick.learning.work(llm=Model({"session": meanwhile}))
     assert other.prompts == []
-
-
-# Measured
-
-
-def spent(memory: Memory) -> tuple[int, int]:
-    """End all sessions, learn from them, and return the calls and tokens."""
-    for chat in memory.chats():
-        memory.chat(chat.id).end()
-    while not memory.learning.work(llm=Scripted()).noop:
-        pass
-    usage = memory.learning.usage()
-    return usage.calls, usage.prompt_tokens + usage.answer_tokens
-
-
-@pytest.mark.slow
-def test_it_takes_less_than_half_of_the_tokens(shared_data: Path) -> None:
-    """With a limit for what is observed, each is asked by itself."""
-    both = []
-    for limits in ({}, {"observe": Limit()}):
-        policy = Learning(kinds=THREE, every=timedelta(0), limits=limits)
-        with Memory(":memory:", user="ada", learning=policy) as memory:
-            lines = (shared_data / "tool_dialogues/tau_airline.jsonl").read_text("utf-8").splitlines()[:12]
-            for number, line in enumerate(lines):
-                memory.chat(f"flight {number}").append(json.loads(line)["messages"])
-            both.append((len(memory.chats()), *spent(memory)))
-    (sessions, calls, tokens), (_, calls_apart, tokens_apart) = both
-    assert calls <= sessions < calls_apart
-    assert tokens <= 0.45 * tokens_apart

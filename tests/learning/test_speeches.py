@@ -4,8 +4,6 @@ from collections.abc import Callable
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from holdfast import Message, Role, ToolCall
 from holdfast.learning.echo_match import restates, without_injected
@@ -47,11 +45,6 @@ def test_code_reasoning_tools_and_what_a_program_wrote_say_nothing(role: Role, t
     assert prose_of(Message(role, text)) == ""
 
 
-def test_arguments_of_calls_say_nothing() -> None:
-    call = ToolCall("c1", "note", {"text": f"We decided {ABOUT}."})
-    assert learned_statements([Message("assistant", calls=(call,))]) == []
-
-
 def test_a_tag_that_nothing_closes_is_text_and_a_path_no_command() -> None:
     assert prose_of(Message("user", "<system-reminder>\nhello there")).endswith("hello there")
     assert prose_of(Message("user", "/srv/shop/main.py fails")) == "/srv/shop/main.py fails"
@@ -66,36 +59,7 @@ def test_a_decision_is_found_word_for_word_and_once_in_whatever_letters() -> Non
     ]
 
 
-def test_a_long_text_is_cut_on_a_word() -> None:
-    cut = shorten(f"We decided {'to go on and ' * 400}as ever.")
-    assert 1_900 < len(cut) <= 2_000
-    assert cut.endswith(("to...", "go...", "on...", "and..."))
-
-
 # For every text
-
-PARTS = st.sampled_from(
-    [
-        "We decided ", "remember ", "not ", "important", "…", ". ", "? ", "\n- ", "```\n", "`", "<think>",
-        "</think>", "**", "<tool-use>", "word " * 30, "x" * 450, "It ", "agreed. ", "决定。",
-        "<system-reminder>", "[Image #1]",
-    ]
-)  # fmt: skip
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["user", "assistant"]), st.lists(PARTS, max_size=12).map("".join)),
-        max_size=5,
-    )
-)
-def test_what_is_found_is_bounded_single_and_the_same_each_time(spoken: list[tuple[Role, str]]) -> None:
-    messages = [Message(role, text, seq=n) for n, (role, text) in enumerate(spoken, 1) if text.strip()]
-    result = learned_statements(messages)
-    assert result == learned_statements(messages)
-    assert all(len(one.text) <= 2_000 and "\n" not in one.text for one in result)
-    assert len({one.text.casefold() for one in result}) == len(result)
-    assert all(1 <= one.messages[0] <= one.messages[1] <= len(spoken) for one in result)
 
 
 def _called(text: str) -> list[Message]:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from holdfast import InvalidInput, Memory
-from holdfast.settings import KINDS
 from learning_scripts import SESSION, START, Clock, Model, failing, finding, framed, hold, learned, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, kinds, opened
 from tables import each
@@ -138,18 +137,6 @@ def test_work_refuses_what_it_cannot_use(quick: Memory, wrong: dict[str, Any]) -
     with pytest.raises(InvalidInput):
         quick.learning.work(**wrong)
     assert {job.status for job in quick.learning.jobs()} == {"open"}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_only_the_kinds_of_jobs_that_are_wanted_are_done(clock: Clock, kind: str) -> None:
-    with opened(clock, kinds=(kind,)) as memory:
-        memory.remember("The shop opens at nine in the morning.", merge=False)
-        memory.remember("The shop opens at nine on weekdays.", merge=False)
-        hold(memory).end()
-        clock.move(hours=2)
-        result = memory.learning.work(llm=finding(EXTRACTED))
-        assert set(kinds(result.done)) == {kind}
-        assert memory.learning.jobs() == []
 
 
 # Sessions that nobody ended

@@ -103,17 +103,6 @@ def test_work_whose_jobs_all_failed_says_so(memory: Memory) -> None:
     assert memory.learning.work().why == "Nothing more is due.", "some were done"
 
 
-def test_work_tells_what_it_learned_and_spent(memory: Memory) -> None:
-    seen = watched(memory)
-    hold(memory).end()
-    result = memory.learning.work(llm=finding(EXTRACTED))
-    assert [event.record for event in seen if event.name == "learned"] == list(result.records)
-    calls = [event.call for event in seen if event.call]
-    assert len(calls) == result.calls
-    assert sum(call.prompt_tokens for call in calls) == result.prompt_tokens
-    assert [call.job for call in calls] == ["observe:shop"]
-
-
 def test_observers_are_called_in_their_order_until_they_are_off(quick: Memory) -> None:
     heard: list[str] = []
     off = quick.on("learned", lambda _: heard.append("first"))

@@ -34,20 +34,6 @@ def costs(result: WorkResult) -> tuple[int, int]:
 # The meter
 
 
-def test_every_call_is_recorded_and_what_failed_has_cost_as_well(memory: Memory) -> None:
-    hold(memory).end()
-    memory.learning.work(llm=Model({"observe": failing, "reflect": offers()}))
-    spend = memory.learning.usage()
-    assert {line.purpose: line.outcome for line in spend.lines} == {
-        "observe": "error",
-        "episode": "answered",
-        "reflect": "answered",
-    }
-    assert {(line.model, line.calls) for line in spend.lines} == {("Model", 1)}
-    assert (spend.calls, spend.counted, spend.since) == (3, 0, None)
-    assert spend.seconds >= 0
-
-
 def test_tokens_are_counted_as_the_application_counts_them(clock: Clock) -> None:
     with Memory(":memory:", user="ada", clock=clock, count_tokens=len) as memory:
         model = finding(EXTRACTED)
