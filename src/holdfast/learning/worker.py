@@ -6,6 +6,7 @@ that is killed leaves whole units behind, and the one that takes the job over go
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
 from holdfast.llm.model import Model
 from holdfast.llm.prompt_files import check_versions
 from holdfast.settings import KINDS
-from holdfast.store import jobs, sessions, watermarks
+from holdfast.store import agenda, jobs, sessions, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.jobs import Lease, LeaseLost
 from holdfast.store.message_rows import to_micros
@@ -107,30 +108,55 @@ class Worker:
         if not everyone:
             return explain(self.estimate() if dry_run else self.run(limit, progress=progress))
         results: list[WorkResult] = []
-        for scope in self._scopes():
+        for scope in self._scopes(dry_run=dry_run):
             left = None if limit is None else limit - sum(result.count for result in results)
             if left == 0 or (results and any(job.reason in _OUTAGES for job in results[-1].postponed)):
                 break
             self.workers.last_served = scope.space
             own = replace(self, context=replace(self.context, scope=scope))
             try:
-                results.append(own.estimate() if dry_run else own.run(left, progress=progress))
+                results.append(own.estimate() if dry_run else own.look(left, progress))
             except Damaged as error:
                 # The damage of one user must not keep the others from being served.
                 results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
         return explain(total(results))
 
-    def _scopes(self) -> Iterator[Scope]:
-        """Yield the scopes of the users of this tenant that have chats, and of the tenant itself."""
+    def _scopes(self, *, dry_run: bool) -> Iterator[Scope]:
+        """Yield the scopes of this tenant that may have something to do; for a dry run, all with chats."""
         # Begin after the user served last, so that a limit does not always serve the same users.
-        own, last, database = self.context.scope, self.workers.last_served, self.context.database
-        shared = own.shared.space
+        context, last, agent = self.context, self.workers.last_served, self.context.scope.agent
+        worker, now = self._on_agenda(), context.now()
         # That may be one of another tenant.
-        last = last if last.startswith(shared) else ""
-        after = sessions.spaces_below(database, shared, after=last) if last else ()
-        until = sessions.spaces_below(database, shared, itself=True)
-        for space in chain(after, takewhile(lambda space: not last or space <= last, until)):
-            yield replace(scope_of(space), agent=own.agent)
+        last = last if last.startswith(worker.shared) else ""
+        if dry_run:
+            spaces = sessions.spaces_below(context.database, worker.shared, itself=True)
+        else:
+            below = sessions.spaces_below(context.database, worker.shared)
+            agenda.register(context.database, worker, below, now)
+            after = agenda.due(context.database, worker, now, after=last) if last else ()
+            until = agenda.due(context.database, worker, now)
+            spaces = chain(after, takewhile(lambda space: not last or space <= last, until))
+        for space in spaces:
+            yield replace(scope_of(space), agent=agent)
+
+    def _on_agenda(self) -> agenda.Worker:
+        """Return the name of the worker for all users: what it is able to do, and by which names it knows."""
+        context = self.context
+        able = (context.scope.agent, *self.kinds, bool(self.model), context.guard, context.embedder)
+        return agenda.Worker(context.scope.shared.space, json.dumps(able))
+
+    def look(self, limit: int | None, progress: Progress) -> WorkResult:
+        """Run the due jobs of a space on the agenda, and note when its turn comes again."""
+        context, began, lease = self.context, self.context.now(), self.lease_end()
+        worker = self._on_agenda()
+        if not agenda.claim(context.database, worker, context.space, began, lease):
+            return WorkResult()
+        done = self.run(limit, progress=progress)
+        claim = self._claim(None)._replace(kinds=self.kinds)
+        # What was done may be a reason for more.
+        again = began if done.count else job_queue.next_look(context, claim, began)
+        agenda.release(context.database, worker, context.space, lease, again)
+        return done
 
     def estimate(self) -> WorkResult:
         """Return the cost of the due work, and the records it adds without a model; write nothing."""
