@@ -6,7 +6,6 @@ that is killed leaves whole units behind, and the one that takes the job over go
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -123,36 +122,32 @@ class Worker:
 
     def _scopes(self, *, dry_run: bool) -> Iterator[Scope]:
         """Yield the scopes of this tenant that may have something to do; for a dry run, all with chats."""
-        # Begin after the user served last, so that a limit does not always serve the same users.
-        context, last, agent = self.context, self.workers.last_served, self.context.scope.agent
-        worker, now = self._on_agenda(), context.now()
-        # That may be one of another tenant.
-        last = last if last.startswith(worker.shared) else ""
-        if dry_run:
-            spaces = sessions.spaces_below(context.database, worker.shared, itself=True)
-        else:
-            below = sessions.spaces_below(context.database, worker.shared)
-            agenda.register(context.database, worker, below, now)
-            after = agenda.due(context.database, worker, now, after=last) if last else ()
-            until = agenda.due(context.database, worker, now)
-            spaces = chain(after, takewhile(lambda space: not last or space <= last, until))
+        database, now, last = self.context.database, self.context.now(), self.workers.last_served
+        worker = self._on_agenda()
+        spaces = sessions.spaces_below(database, worker.shared, itself=True)
+        if not dry_run:
+            agenda.register(database, worker, spaces, now)
+            # Begin after the user served last, so that a limit does not always serve the same users. That may
+            # be one of another tenant.
+            last = last if last.startswith(worker.shared) else ""
+            until = takewhile(lambda space: space <= last, agenda.due(database, worker, now))
+            spaces = chain(agenda.due(database, worker, now, after=last), until)
         for space in spaces:
-            yield replace(scope_of(space), agent=agent)
+            yield replace(scope_of(space), agent=self.context.scope.agent)
 
-    def _on_agenda(self) -> agenda.Worker:
+    def _on_agenda(self) -> agenda.WorkerKey:
         """Return the name of the worker for all users: what it is able to do, and by which names it knows."""
-        context = self.context
-        able = (context.scope.agent, *self.kinds, bool(self.model), context.guard, context.embedder)
-        return agenda.Worker(context.scope.shared.space, json.dumps(able))
+        scope, context = self.context.scope, self.context
+        able = (scope.agent, self.kinds, bool(self.model), context.guard, context.embedder)
+        return agenda.WorkerKey(scope.shared.space, repr(able))
 
     def look(self, limit: int | None, progress: Progress) -> WorkResult:
         """Run the due jobs of a space on the agenda, and note when its turn comes again."""
         context, began, lease = self.context, self.context.now(), self.lease_end()
-        worker = self._on_agenda()
+        worker, claim = self._on_agenda(), self._claim(None)
         if not agenda.claim(context.database, worker, context.space, began, lease):
             return WorkResult()
         done = self.run(limit, progress=progress)
-        claim = self._claim(None)._replace(kinds=self.kinds)
         # What was done may be a reason for more.
         again = began if done.count else job_queue.next_look(context, claim, began)
         agenda.release(context.database, worker, context.space, lease, again)
@@ -223,11 +218,12 @@ class Worker:
             if reason := self.stop_reason():
                 return reason
             claim = self._claim(ids)
-            held = jobs.claim(self.context.database, self.context.space, claim)
+            # A look at what most often is nothing locks nothing.
+            due = jobs.count_due(self.context.database, self.context.space, claim)
+            held = jobs.claim(self.context.database, self.context.space, claim) if due else None
             if held is None:
                 return next(iter(self.limited.values()), "Nothing more is due.")
-            due = jobs.count_due(self.context.database, self.context.space, claim)
-            progress(WorkResult(why=_beginning(held), waiting=due))
+            progress(WorkResult(why=_beginning(held), waiting=max(due - len(held.jobs), 0)))
             began, attempt = time.monotonic(), _Attempt(self, self.context.of(held, held=held), held)
             with self.workers.holding(held):
                 why = attempt.finish()

@@ -15,7 +15,7 @@ from holdfast.store.database import retry_transaction
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Value
+    from holdfast.store.database import Connection, Database
 
 # In place of the name of a worker.
 _TOUCHED = "*"
@@ -37,7 +37,7 @@ _LEASE = """
     WHERE space = :space AND worker = :worker AND due > 0 AND due <= :now RETURNING due"""
 # Unless the space was touched meanwhile, and another worker has noted it.
 _SET_NEXT = "UPDATE agenda SET due = :due WHERE space = :space AND worker = :worker AND due = :lease"
-_DROP = "DELETE FROM agenda WHERE space = :space AND worker = :worker AND due = :due"
+_DROP = "DELETE FROM agenda WHERE space = :space AND worker = :worker AND due = :lease"
 # It crosses spaces, as `spaces_below`.
 _PAGE_OF = """
     SELECT space, worker, due FROM agenda WHERE (space, worker) > (:after, :last)
@@ -47,15 +47,15 @@ _PAGE = 500
 _MONTH = 30 * 86_400_000_000
 
 
-class Worker(NamedTuple):
+class WorkerKey(NamedTuple):
     """A worker of a tenant, given by its shared space, with a name for what it is able to do."""
 
     shared: str
     name: str
 
 
-def register(db: Database, worker: Worker, spaces: Iterable[str], now: int) -> None:
-    """Let a worker look at all `spaces`, which are below the shared one, unless it is known already.
+def register(db: Database, worker: WorkerKey, spaces: Iterable[str], now: int) -> None:
+    """Let a worker look at all `spaces` of the tenant, unless it is known already.
 
     In pages, so that no append waits for all of them; a worker that is killed meanwhile begins anew.
     """
@@ -63,14 +63,14 @@ def register(db: Database, worker: Worker, spaces: Iterable[str], now: int) -> N
     if any(name == worker.name and due for name, due in known):
         return
     _set(db, worker, [worker.shared], 0)
-    names = iter(spaces)
+    names = (space for space in spaces if space != worker.shared)
     while page := list(islice(names, _PAGE)):
         _set(db, worker, page, now)
     _set(db, worker, [worker.shared], now)
 
 
 @retry_transaction
-def _set(db: Database, worker: Worker, spaces: Iterable[str], due: int) -> None:
+def _set(db: Database, worker: WorkerKey, spaces: Iterable[str], due: int) -> None:
     with db.writing() as tx:
         tx.many(_SET, [{"space": space, "worker": worker.name, "due": due} for space in spaces])
 
@@ -80,7 +80,7 @@ def touch(tx: Connection, space: str) -> None:
     tx.all(_TOUCH, space=space)
 
 
-def due(db: Database, worker: Worker, now: int, after: str = "") -> Iterator[str]:
+def due(db: Database, worker: WorkerKey, now: int, after: str = "") -> Iterator[str]:
     """Iterate over the spaces that a worker is to look at, in the order of the database; all, or `after` one.
 
     Linear in the spaces that were touched or wait for a time. Rows of workers that are no more are deleted.
@@ -95,18 +95,14 @@ def due(db: Database, worker: Worker, now: int, after: str = "") -> Iterator[str
                 seen = space
                 yield space
             if last not in live and when < dead:
-                _drop(db, space, last, when)
+                with db.writing(lasting=False) as tx:
+                    tx.all(_DROP, space=space, worker=last, lease=when)
         if len(rows) < _PAGE:
             return
 
 
-def _drop(db: Database, space: str, worker: str, due: int) -> None:
-    with db.writing(lasting=False) as tx:
-        tx.all(_DROP, space=space, worker=worker, due=due)
-
-
 @retry_transaction
-def claim(db: Database, worker: Worker, space: str, now: int, lease: int) -> bool:
+def claim(db: Database, worker: WorkerKey, space: str, now: int, lease: int) -> bool:
     """Return whether it is this worker's turn to look at a space, which is no other's until `lease`.
 
     What was committed before is to be seen by who looks; what comes later touches the space anew.
@@ -119,19 +115,16 @@ def claim(db: Database, worker: Worker, space: str, now: int, lease: int) -> boo
 
 
 @retry_transaction
-def release(db: Database, worker: Worker, space: str, lease: int, due: int | None) -> None:
+def release(db: Database, worker: WorkerKey, space: str, lease: int, due: int | None) -> None:
     """Note when the worker is to look at the space again, None for when it is touched, unless that was noted.
 
     What was looked at under a lease that was never released is looked at again when that is over.
     """
     if space == worker.shared:
         due = min(due or MAX_COUNT, lease + _MONTH)
-    values: dict[str, Value] = {"space": space, "worker": worker.name}
+    sql = _DROP if due is None else _SET_NEXT
     with db.writing(lasting=False) as tx:
-        if due is None:
-            tx.all(_DROP, due=lease, **values)
-        else:
-            tx.all(_SET_NEXT, due=due, lease=lease, **values)
+        tx.all(sql, space=space, worker=worker.name, due=due, lease=lease)
 
 
 def forget(tx: Connection, space: str) -> None:

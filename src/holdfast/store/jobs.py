@@ -176,8 +176,7 @@ def claim(db: Database, space: str, wanted: Claim) -> Lease | None:
         with db.writing_to(space) as tx:
             return _claim(tx, space, wanted)
 
-    # Most often none is due, and a look locks nothing.
-    while count_due(db, space, wanted) and (rows := lease()):
+    while rows := lease():
         try:
             return _to_lease(space, rows)
         except Damaged as error:
