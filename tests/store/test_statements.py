@@ -74,6 +74,11 @@ def problem(statement: str) -> str | None:
 ACROSS_SPACES = {
     # A worker has to find whom to work for: names of spaces, and nothing else.
     "SELECT min(space) AS space FROM {} WHERE space > :after",
+    # And which of them are on its agenda: names of spaces and of workers, and times.
+    (
+        "SELECT space, worker, due FROM agenda WHERE (space, worker) > (:after, :last) "
+        "ORDER BY space, worker LIMIT :page"
+    ),
     # A user has to find what was granted to her: the own rights, in whatever space of the tenant.
     (
         "SELECT space, number, grantee, rights, actor, at, why FROM grants "

@@ -63,6 +63,30 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     return [opening for opening in reasons if agent in (None, opening.agent)]
 
 
+def next_look(context: JobContext, claim: jobs.Claim, began: int) -> int | None:
+    """Return when there may be more to do for a worker that has looked for jobs since `began`.
+
+    None stands for no time: then something has to happen first.
+    """
+    database, space, settings, agent = context.database, context.space, context.settings, claim.agent
+    left = jobs.read(database, space, ("open", "running", "failed"), None if agent is None else (agent,))
+    left = [job for job in left if job.kind in claim.kinds]
+    times = [
+        to_micros(job.due) if job.due else began
+        for job in left
+        if job.status != "failed" and (job.reason not in claim.but or job.kind in claim.unless)
+    ]
+    # See `_is_retried`, and `openings`.
+    idle, every = micros(settings.idle), micros(settings.every)
+    failed = [to_micros(job.ended) for job in left if job.status == "failed" and job.ended]
+    later = [ended + pause for ended in failed for pause in (idle, every)]
+    for kind in claim.kinds:
+        if kind in _OF_A_CHAT or kind == session.REFLECT:
+            news = watermarks.pending_chats(database, space, context.watermark_kinds(kind)[0], agent=agent)
+            later += [chat.newest + idle for chat in news] + [chat.seen_at + watermarks.DAY for chat in news]
+    return min([*times, *(time for time in later if time > began)], default=None)
+
+
 def is_embedded(context: JobContext) -> bool:
     """Return whether the embedder has embedded all documents."""
     done = vectors.set_of(context.database, context.space, context.embedder)

@@ -26,7 +26,7 @@ from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
 from holdfast.llm.model import Model
 from holdfast.llm.prompt_files import check_versions
 from holdfast.settings import KINDS
-from holdfast.store import jobs, sessions, watermarks
+from holdfast.store import agenda, jobs, sessions, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.jobs import Lease, LeaseLost
 from holdfast.store.message_rows import to_micros
@@ -107,30 +107,51 @@ class Worker:
         if not everyone:
             return explain(self.estimate() if dry_run else self.run(limit, progress=progress))
         results: list[WorkResult] = []
-        for scope in self._scopes():
+        for scope in self._scopes(dry_run=dry_run):
             left = None if limit is None else limit - sum(result.count for result in results)
             if left == 0 or (results and any(job.reason in _OUTAGES for job in results[-1].postponed)):
                 break
             self.workers.last_served = scope.space
             own = replace(self, context=replace(self.context, scope=scope))
             try:
-                results.append(own.estimate() if dry_run else own.run(left, progress=progress))
+                results.append(own.estimate() if dry_run else own.look(left, progress))
             except Damaged as error:
                 # The damage of one user must not keep the others from being served.
                 results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
         return explain(total(results))
 
-    def _scopes(self) -> Iterator[Scope]:
-        """Yield the scopes of the users of this tenant that have chats, and of the tenant itself."""
-        # Begin after the user served last, so that a limit does not always serve the same users.
-        own, last, database = self.context.scope, self.workers.last_served, self.context.database
-        shared = own.shared.space
-        # That may be one of another tenant.
-        last = last if last.startswith(shared) else ""
-        after = sessions.spaces_below(database, shared, after=last) if last else ()
-        until = sessions.spaces_below(database, shared, itself=True)
-        for space in chain(after, takewhile(lambda space: not last or space <= last, until)):
-            yield replace(scope_of(space), agent=own.agent)
+    def _scopes(self, *, dry_run: bool) -> Iterator[Scope]:
+        """Yield the scopes of this tenant that may have something to do; for a dry run, all with chats."""
+        database, now, last = self.context.database, self.context.now(), self.workers.last_served
+        worker = self._on_agenda()
+        spaces = sessions.spaces_below(database, worker.shared, itself=True)
+        if not dry_run:
+            agenda.register(database, worker, spaces, now)
+            # Begin after the user served last, so that a limit does not always serve the same users. That may
+            # be one of another tenant.
+            last = last if last.startswith(worker.shared) else ""
+            until = takewhile(lambda space: space <= last, agenda.due(database, worker, now))
+            spaces = chain(agenda.due(database, worker, now, after=last), until)
+        for space in spaces:
+            yield replace(scope_of(space), agent=self.context.scope.agent)
+
+    def _on_agenda(self) -> agenda.WorkerKey:
+        """Return the name of the worker for all users: what it is able to do, and by which names it knows."""
+        scope, context = self.context.scope, self.context
+        able = (scope.agent, self.kinds, bool(self.model), context.guard, context.embedder)
+        return agenda.WorkerKey(scope.shared.space, repr(able))
+
+    def look(self, limit: int | None, progress: Progress) -> WorkResult:
+        """Run the due jobs of a space on the agenda, and note when its turn comes again."""
+        context, began, lease = self.context, self.context.now(), self.lease_end()
+        worker, claim = self._on_agenda(), self._claim(None)
+        if not agenda.claim(context.database, worker, context.space, began, lease):
+            return WorkResult()
+        done = self.run(limit, progress=progress)
+        # What was done may be a reason for more.
+        again = began if done.count else job_queue.next_look(context, claim, began)
+        agenda.release(context.database, worker, context.space, lease, again)
+        return done
 
     def estimate(self) -> WorkResult:
         """Return the cost of the due work, and the records it adds without a model; write nothing."""
@@ -197,11 +218,12 @@ class Worker:
             if reason := self.stop_reason():
                 return reason
             claim = self._claim(ids)
-            held = jobs.claim(self.context.database, self.context.space, claim)
+            # A look at what most often is nothing locks nothing.
+            due = jobs.count_due(self.context.database, self.context.space, claim)
+            held = jobs.claim(self.context.database, self.context.space, claim) if due else None
             if held is None:
                 return next(iter(self.limited.values()), "Nothing more is due.")
-            due = jobs.count_due(self.context.database, self.context.space, claim)
-            progress(WorkResult(why=_beginning(held), waiting=due))
+            progress(WorkResult(why=_beginning(held), waiting=max(due - len(held.jobs), 0)))
             began, attempt = time.monotonic(), _Attempt(self, self.context.of(held, held=held), held)
             with self.workers.holding(held):
                 why = attempt.finish()

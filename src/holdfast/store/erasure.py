@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.store import (
+    agenda,
     imports,
     jobs,
     prompt_receipts,
@@ -227,6 +228,8 @@ class _Eraser:
         segments.clear_in(self._tx, self._space)
         imports.forget(self._tx, self._space)
         jobs.revoke_leases(self._tx, self._space)
+        is_whole = target.record is None and target.chat is None
+        (agenda.forget if is_whole else agenda.touch)(self._tx, self._space)
 
     def _erase_chat(self, chat: str) -> None:
         self._tx.all(_KEEP_NUMBERS, space=self._space)

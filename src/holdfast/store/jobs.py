@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
 from holdfast.errors import Damaged
+from holdfast.store import agenda
 from holdfast.store.database import decoding, matching, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.text.json_text import load_object
@@ -130,6 +131,7 @@ def add(
         tx.all(_ADD_AGAIN, **values)
     values |= {"kind": kind, "at": now, "agent": agent, "chat": chat, "again": int(again), "pause": pause}
     tx.all(_ADD, payload=None if payload is None else json.dumps(payload), **values)
+    agenda.touch(tx, space)
     return identity
 
 
@@ -297,6 +299,7 @@ def retry(db: Database, space: str, identity: str, now: int, agent: str | None =
     with db.writing_to(space) as tx:
         tx.all(_RETRY, now=now, **keys)
         tx.all(_FORGIVE, **keys)
+        agenda.touch(tx, space)
     return next((job for job in by_ids(db, space, [identity]) if agent in (None, job.agent)), None)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
-from holdfast.store import prompt_receipts, table_rows
+from holdfast.store import agenda, prompt_receipts, table_rows
 from holdfast.store.checksums import resealing, seal, sealer
 from holdfast.store.database import batched, decoding, retry_transaction
 from holdfast.store.message_rows import (
@@ -54,7 +54,7 @@ _ADD_TO_SESSION = f"""
         oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
         newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END
     WHERE space = :space AND chat = :chat
-    RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined"""
+    RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined, ({agenda.IS_TOUCHED}) AS touched"""
 _SET_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 
@@ -193,7 +193,9 @@ def _insert(
     session = tx.all(_ADD_TO_SESSION, **counted)
     if not session:
         session = _begin_session(tx, counted, agent=agent, title=title_of(*requests), created=now)
-    length, title, doc, owner, joined = session[0]
+    length, title, doc, owner, joined, is_touched = session[0]
+    if not is_touched:
+        agenda.touch(tx, space)
     if agent not in ("", owner, *(joined or "").split("\n")):
         join(tx, space, chat, agent)
     if not title and (title := title_of(*requests)):
@@ -220,7 +222,7 @@ def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -
     doc = tx.all(NEWEST_DOC, space=str(counted["space"]))[0][0]
     row = {**counted, **fields, "born": doc + 1, "archived": 0, "channel": None, "meta": None, "joined": None}
     table_rows.add(tx, "sessions", {**row, "checksum": seal("sessions", row, tx.key)})
-    return [(row["length"], row["title"], doc, row["agent"], None)]
+    return [(row["length"], row["title"], doc, row["agent"], None, 0)]
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:

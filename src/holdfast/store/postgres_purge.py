@@ -15,7 +15,7 @@ from holdfast.store.database import PurgeResult
 PERSONAL = (
     "messages calls sessions segments records summaries uses snapshots runs pads jobs watermarks heard spend "
     "verdicts imports receipts vectors vector_sets "
-    "grants moves items"
+    "grants moves items agenda"
 ).split()
 _STATISTICS = "planner statistics"
 # The transaction of the newest erasure, which wrote this row; and one newer than all others.

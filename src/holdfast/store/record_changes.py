@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast import types
 from holdfast.errors import Conflict
 from holdfast.kinds import FEEDBACK
-from holdfast.store import table_rows
+from holdfast.store import agenda, table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
@@ -148,6 +148,7 @@ class Writing:
         """Store the newest version of the space."""
         if self.version >= self._batch:
             self.tx.all(_SET_VERSION, space=self.space, version=self.version)
+            agenda.touch(self.tx, self.space)
 
 
 def end_at_next(db: Database, space: str) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
 # Rebuilt: the index by the next recall, calls from their messages, imports by the next import.
-_DERIVED = ("segments", "calls", "imports")
+_DERIVED = ("segments", "calls", "imports", "agenda")
 # The row of a lost chat, but for the columns that its messages determine.
 _UNKNOWN: TableRow = {"agent": "", "title": ""}
 _UNKNOWN |= dict.fromkeys(("archived", "oldest", "newest"), 0)

@@ -25,6 +25,8 @@ MIGRATIONS: Mapping[int, str] = {
         ALTER TABLE sessions ADD COLUMN joined TEXT;
         CREATE INDEX sessions_joined ON sessions (space) WHERE joined IS NOT NULL;
         """,
+    24: """CREATE TABLE agenda (
+        space TEXT NOT NULL, worker TEXT NOT NULL, due BIGINT NOT NULL, PRIMARY KEY (space, worker));""",
 }
 NEWEST = max(MIGRATIONS, default=FIRST)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)

@@ -227,6 +227,14 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_due ON jobs (space, status, due);
 
+-- Which spaces a worker is to look at. Derived: without it all spaces are walked.
+CREATE TABLE agenda (
+    space TEXT NOT NULL,
+    worker TEXT NOT NULL,               -- who looks, by what it is able to do; '*' where the space was changed since one did
+    due BIGINT NOT NULL,                -- not before this time; 0 of '*', and of the shared space while all others are noted
+    PRIMARY KEY (space, worker)
+);
+
 -- How far a session was learned from, by each kind of job. Moves in the transaction that stores what was learned.
 CREATE TABLE watermarks (
     space TEXT NOT NULL,

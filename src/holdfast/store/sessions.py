@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast import types
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
+from holdfast.store import agenda
 from holdfast.store.checksums import resealing
 from holdfast.store.database import decoding, first_value, retry_transaction
 from holdfast.store.message_rows import WITHOUT_VERDICTS, from_micros, to_messages, to_micros
@@ -349,9 +350,10 @@ def archive(db: Database, space: str, chat: str, *, archived: bool) -> None:
 
 @retry_transaction
 def _update(db: Database, sql: str, space: str, chat: str, **values: Value) -> None:
-    with db.writing() as tx, resealing(tx, "sessions", space, "chat = :chat", chat=chat):
+    with db.writing_to(space) as tx, resealing(tx, "sessions", space, "chat = :chat", chat=chat):
         if not tx.all(sql, space=space, chat=chat, **values):
             raise _unknown_chat(chat)
+        agenda.touch(tx, space)
 
 
 def _unknown_chat(chat: str) -> InvalidInput:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
-from holdfast.store import table_rows
+from holdfast.store import agenda, table_rows
 from holdfast.store.checksums import CHANGING, seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import TableSchema, tables
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
     from holdfast.store.table_rows import TableRow
 
-_DERIVED = ("segments", "imports", "moves", "grants")
+_DERIVED = ("segments", "imports", "moves", "grants", "agenda")
 # Their numbers are those of documents elsewhere: in a space with others, the next job makes vectors.
 _MADE_AGAIN = ("vectors", "vector_sets")
 _NOT_EXPORTED = {"space", "checksum"}
@@ -118,6 +118,7 @@ def restore(
                 report.left_out.append((line, error.what))
         for place, restorer in restoring.items():
             restorer.finish()
+            agenda.touch(tx, place)
             # The rows of chats were written without counting the changes of their metadata.
             if restorer.is_labelled:
                 table_rows.count_up(tx, place, "labels")

@@ -24,7 +24,7 @@ from holdfast.store.sqlite_errors import LOCKED, SAVE, explain, result_code
 T = TypeVar("T")
 
 # The tables without row numbers.
-WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts")
+WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts", "agenda")
 
 
 class _Connection(sqlite3.Connection):

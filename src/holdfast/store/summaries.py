@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
-from holdfast.store import table_rows, vectors
+from holdfast.store import agenda, table_rows, vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
@@ -317,4 +317,5 @@ def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int
     row |= {"space": space, "number": table_rows.count_up(tx, space, "summaries"), "ended": MAX_COUNT}
     table_rows.add(tx, "summaries", {**row, "checksum": seal("summaries", row, tx.key)})
     count_in_chat(tx, space, chat)
+    agenda.touch(tx, space)
     return summary
