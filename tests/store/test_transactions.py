@@ -202,7 +202,7 @@ def test_one_statement_stores_what_a_transaction_would(own_postgres_url: str, me
         for text in ("The bib is 37.", "It is blue.", "It is lost."):
             chat.append(role="user", content=text)
         other.execute("SELECT space FROM spaces FOR UPDATE")
-        appended = pool.submit(chat.append, role="user", content="It is found.")
+        appended = pool.submit(lambda: chat.append(role="user", content="It is found."))
         while waiting_for_locks(watching) < 1:
             pass
         other.execute(script)
