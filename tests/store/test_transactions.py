@@ -276,6 +276,15 @@ def let_clash(url: str, times: int, state: str = "40001") -> None:
             )
 
 
+def test_a_cluster_that_refuses_one_statement_runs_a_transaction(own_postgres_url: str) -> None:
+    with Memory(own_postgres_url, user="ada") as memory:
+        chat = memory.chat("monday")
+        chat.append(role="user", content="The bib is 37.")
+        let_clash(own_postgres_url, 1, "0A000")
+        assert [chat.append(role="user", content="It is blue.").seq for _ in range(2)] == [2, 3]
+        assert memory.verify().ok
+
+
 def clashes(url: str) -> int:
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute("SELECT last_value FROM holdfast.clashes").fetchone()

@@ -152,7 +152,7 @@ class Database(ABC):
     # A query that finds the table of versions, if it is there.
     find_versions: ClassVar[str] = ""
     # Whether `append_alone` is there.
-    appends_alone: ClassVar[bool] = False
+    appends_alone = False
     # Statements that let those who write end before a migration, and others wait for it.
     before_migration: ClassVar[Sequence[str]] = ()
 

@@ -34,7 +34,7 @@ except ImportError as error:
 POOL_SIZE = 10
 _CLASHES = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _LOCK = "SELECT space FROM spaces WHERE space = :space FOR UPDATE"
-_KEEP = "WITH kept AS (UPDATE spaces SET docs = :doc WHERE space = :space)"
+_KEEP = "UPDATE spaces SET docs = :doc WHERE space = :space"
 _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"
 
 
@@ -181,9 +181,14 @@ class PostgreSQL(Database):
         with self._connection() as connection:
             if self._pooled:
                 connection.execute(_constant(self._begin))
-            with suppress(psycopg.errors.NotNullViolation, psycopg.errors.UniqueViolation):
+            try:
                 return next(iter(_Connection(connection, b"").all(APPEND, **texts)), ())
-        return ()
+            except (psycopg.errors.NotNullViolation, psycopg.errors.UniqueViolation):
+                return ()
+            except psycopg.errors.FeatureNotSupported:
+                # A cluster may refuse a statement that changes several tables.
+                self.appends_alone = False
+                return ()
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:
@@ -246,9 +251,8 @@ class _Connection:
 
     def add_messages(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """See `Connection.add_messages`. The last number is kept for `append_alone`."""
-        if len(rows) > 1:
-            self.many(sql, rows[:-1])
-        self.all(f"{_KEEP} {sql}", **rows[-1])
+        self.many(sql, rows)
+        self.all(_KEEP, space=rows[-1]["space"], doc=rows[-1]["doc"])
 
     def lock(self, space: str) -> None:
         """See `Connection.lock`. A row lock, because a cluster shares no others among its nodes."""
