@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_483,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_313,
+    "store": 5_314,
     "llm": 1_233,
     "search": 3_454,
     "dedup": 1_353,

@@ -223,10 +223,13 @@ def test_an_append_is_one_statement(postgres_url: str, monkeypatch: pytest.Monke
     with Memory(postgres_url, user="ada", agent="coach") as memory:
         chat = memory.chat("monday")
         chat.append(role="user", content="The bib is 37.")
+        memory.chat("tuesday").prompt(query="Which bib?")
+        memory.chat("tuesday").append(role="user", content="Which bib?")
         monkeypatch.setattr(psycopg.Connection, "execute", execute)
         for role in ("user", "assistant"):
             chat.append(role=role, content="It is blue.", meta={"k": 1}, name="ada")
-        assert len(seen) == 2
+        memory.chat("tuesday").append(role="user", content="And which colour?")
+        assert len(seen) == 3
 
 
 def test_a_write_to_the_pad_of_a_run_waits_for_its_end(own_postgres_url: str) -> None:

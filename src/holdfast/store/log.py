@@ -101,7 +101,8 @@ def append(
 
 def _append_alone(db: Database, scope: Scope, chat: str, row: dict[str, Any], prompt: LastPrompt) -> bool:
     """Store a message that changes no other row than it counts in, and return whether the database could."""
-    if db.key or row["id"] or row["calls"] or row["answers"] or prompt.shown or prompt.unstored:
+    answers_prompt = row["role"] == "assistant" and (prompt.shown or prompt.unstored)
+    if db.key or row["id"] or row["calls"] or row["answers"] or answers_prompt:
         return False
     whole = {**row, "space": scope.space, "chat": chat, "given": 0, "doc": 0}
     whole["id"] = f"{random.getrandbits(32):08x}"
