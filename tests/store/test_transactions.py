@@ -175,6 +175,63 @@ def waiting_for_locks(connection: psycopg.Connection) -> int:
     return int(row[0])
 
 
+# While an append waits for its space, a transaction erases the chat, or restores a row; or the space has not
+# been counted yet. What is expected are the seq and the document number.
+MEANWHILE = {
+    "erased": (b"DELETE FROM sessions; DELETE FROM messages; UPDATE spaces SET docs = 3", (1, 4)),
+    "restored": (
+        b"""INSERT INTO messages (space, chat, seq, doc, id, given, role, at, tokens, content, checksum)
+            SELECT space, 'tuesday', 1, 4, id, given, role, at, tokens, content, checksum
+            FROM messages WHERE seq = 3""",
+        (4, 5),
+    ),
+    "uncounted": (b"UPDATE spaces SET docs = 0", (4, 4)),
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_one_statement_stores_what_a_transaction_would(own_postgres_url: str, meanwhile: str) -> None:
+    script, expected = MEANWHILE[meanwhile]
+    with (
+        Memory(own_postgres_url, user="ada") as memory,
+        ThreadPoolExecutor(1) as pool,
+        psycopg.connect(own_postgres_url, options="-c search_path=holdfast") as other,
+        psycopg.connect(own_postgres_url, autocommit=True) as watching,
+    ):
+        chat = memory.chat("monday")
+        for text in ("The bib is 37.", "It is blue.", "It is lost."):
+            chat.append(role="user", content=text)
+        other.execute("SELECT space FROM spaces FOR UPDATE")
+        appended = pool.submit(lambda: chat.append(role="user", content="It is found."))
+        while waiting_for_locks(watching) < 1:
+            pass
+        other.execute(script)
+        other.commit()
+        assert appended.result().seq == expected[0]
+        assert chat.append(role="user", content="It is red.").seq == expected[0] + 1
+        docs = watching.execute("SELECT doc FROM holdfast.messages ORDER BY doc DESC LIMIT 2").fetchall()
+        assert docs == [(expected[1] + 1,), (expected[1],)]
+
+
+def test_an_append_is_one_statement(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, seen = psycopg.Connection.execute, list[object]()
+
+    def execute(self: Any, query: Any, *args: Any, **options: Any) -> Any:
+        seen.append(query)
+        return run(self, query, *args, **options)
+
+    with Memory(postgres_url, user="ada", agent="coach") as memory:
+        chat = memory.chat("monday")
+        chat.append(role="user", content="The bib is 37.")
+        memory.chat("tuesday").prompt(query="Which bib?")
+        memory.chat("tuesday").append(role="user", content="Which bib?")
+        monkeypatch.setattr(psycopg.Connection, "execute", execute)
+        for role in ("user", "assistant"):
+            chat.append(role=role, content="It is blue.", meta={"k": 1}, name="ada")
+        memory.chat("tuesday").append(role="user", content="And which colour?")
+        assert len(seen) == 3
+
+
 def test_a_write_to_the_pad_of_a_run_waits_for_its_end(own_postgres_url: str) -> None:
     with (
         Memory(own_postgres_url, user="ada") as memory,
@@ -220,6 +277,15 @@ def let_clash(url: str, times: int, state: str = "40001") -> None:
                 f"CREATE TRIGGER clash BEFORE INSERT OR UPDATE OR DELETE ON holdfast.{table} "
                 "FOR EACH ROW EXECUTE FUNCTION holdfast.clash()".encode()
             )
+
+
+def test_a_cluster_that_refuses_one_statement_runs_a_transaction(own_postgres_url: str) -> None:
+    with Memory(own_postgres_url, user="ada") as memory:
+        chat = memory.chat("monday")
+        chat.append(role="user", content="The bib is 37.")
+        let_clash(own_postgres_url, 1, "0A000")
+        assert [chat.append(role="user", content="It is blue.").seq for _ in range(2)] == [2, 3]
+        assert memory.verify().ok
 
 
 def clashes(url: str) -> int:

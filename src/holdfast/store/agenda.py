@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
 # In place of the name of a worker.
-_TOUCHED = "*"
-IS_TOUCHED = f"SELECT count(*) FROM agenda WHERE space = :space AND worker = '{_TOUCHED}'"
+TOUCHED = "*"
+IS_TOUCHED = f"SELECT count(*) FROM agenda WHERE space = :space AND worker = '{TOUCHED}'"
 _TOUCH = f"""
-    INSERT INTO agenda (space, worker, due) VALUES (:space, '{_TOUCHED}', 0)
+    INSERT INTO agenda (space, worker, due) VALUES (:space, '{TOUCHED}', 0)
     ON CONFLICT (space, worker) DO NOTHING"""
-_TAKE = f"DELETE FROM agenda WHERE space = :space AND worker = '{_TOUCHED}' RETURNING due"
+_TAKE = f"DELETE FROM agenda WHERE space = :space AND worker = '{TOUCHED}' RETURNING due"
 # A worker is registered by its row of the shared space, with 0 until all spaces have a row.
 _REGISTERED = f"""
     SELECT worker, due FROM agenda
-    WHERE space = :space AND worker <> '{_TOUCHED}' AND (due = 0 OR due > :dead)"""
+    WHERE space = :space AND worker <> '{TOUCHED}' AND (due = 0 OR due > :dead)"""
 _SET = """
     INSERT INTO agenda (space, worker, due) VALUES (:space, :worker, :due)
     ON CONFLICT (space, worker) DO UPDATE SET due = excluded.due"""
@@ -86,12 +86,12 @@ def due(db: Database, worker: WorkerKey, now: int, after: str = "") -> Iterator[
     Linear in the spaces that were touched or wait for a time. Rows of workers that are no more are deleted.
     """
     space, last, seen, dead = after or worker.shared, "", after, now - _MONTH
-    live = {_TOUCHED, *(name for name, _ in db.all(_REGISTERED, space=worker.shared, dead=dead))}
+    live = {TOUCHED, *(name for name, _ in db.all(_REGISTERED, space=worker.shared, dead=dead))}
     while rows := db.all(_PAGE_OF, after=space, last=last, page=_PAGE):
         for space, last, when in rows:
             if not space.startswith(worker.shared):
                 return
-            if space != seen and (last == _TOUCHED or (last == worker.name and 0 < when <= now)):
+            if space != seen and (last == TOUCHED or (last == worker.name and 0 < when <= now)):
                 seen = space
                 yield space
             if last not in live and when < dead:

@@ -136,6 +136,9 @@ class Connection(Reader, Protocol):
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
         """Run a statement once per row of values."""
 
+    def add_messages(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Do what `many` does with messages of one space, of which the last has the newest number."""
+
     def lock(self, space: str) -> None:
         """Let no other transaction that locks this space go on before this one has ended."""
 
@@ -148,6 +151,8 @@ class Database(ABC):
 
     # A query that finds the table of versions, if it is there.
     find_versions: ClassVar[str] = ""
+    # Whether `append_alone` is there.
+    appends_alone = False
     # Statements that let those who write end before a migration, and others wait for it.
     before_migration: ClassVar[Sequence[str]] = ()
 
@@ -232,6 +237,10 @@ class Database(ABC):
         """
         with self.writing() as tx:
             return work(tx)
+
+    def append_alone(self, values: Mapping[str, Value]) -> Row:
+        """Store a message in one statement; return its seq and id, or nothing if it takes a transaction."""
+        raise NotImplementedError
 
     @abstractmethod
     def close(self) -> None:

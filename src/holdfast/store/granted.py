@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,6 +35,11 @@ class _CheckedConnection:
         for space in {row.get("space") for row in some}:
             self._check(sql, {"space": space})
         self._inner.many(sql, some)
+
+    def add_messages(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        for space in {row["space"] for row in rows}:
+            self._check(sql, {"space": space})
+        self._inner.add_messages(sql, rows)
 
     def lock(self, space: str) -> None:
         self._inner.lock(space)

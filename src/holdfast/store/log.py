@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
 from holdfast.store import agenda, prompt_receipts, table_rows
-from holdfast.store.checksums import resealing, seal, sealer
+from holdfast.store.checksums import resealing, seal, seal_without_numbers, sealer
 from holdfast.store.database import batched, decoding, retry_transaction
 from holdfast.store.message_rows import (
     WITH_VERDICTS,
@@ -22,7 +22,7 @@ from holdfast.store.message_rows import (
     to_messages,
     to_row,
 )
-from holdfast.store.sessions import join, write_label
+from holdfast.store.sessions import agent_values, join, write_label
 from holdfast.text.late_pattern import late_pattern
 from holdfast.types import MAX_COUNT, Message, ToolCall
 from holdfast.types.references import write_reference
@@ -47,12 +47,13 @@ NEWEST_DOC = """
         SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
         UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
     ) AS newest"""
-_ADD_TO_SESSION = f"""
-    UPDATE sessions SET
+COUNTED = """
         length = length + :length,
         tokens = tokens + :tokens,
         oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
-        newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END
+        newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END"""
+_ADD_TO_SESSION = f"""
+    UPDATE sessions SET {COUNTED}
     WHERE space = :space AND chat = :chat
     RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined, ({agenda.IS_TOUCHED}) AS touched"""
 _SET_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
@@ -81,6 +82,9 @@ def append(
 
     """
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
+    is_alone = db.appends_alone and len(rows) == 1 and not label
+    if is_alone and _append_alone(db, scope, chat, rows[0], prompt):
+        return StoredMessages([as_stored(messages[0], rows[0])], added=1)
     # Before each row gets one.
     given = any(row["id"] for row in rows)
 
@@ -93,6 +97,19 @@ def append(
     fresh, present = db.write_together(store)
     made = _stored_messages(messages, rows, fresh, present) if given else map(as_stored, messages, rows)
     return StoredMessages(made, added=len(fresh))
+
+
+def _append_alone(db: Database, scope: Scope, chat: str, row: dict[str, Any], prompt: LastPrompt) -> bool:
+    """Store a message that changes no other row than it counts in, and return whether the database could."""
+    answers_prompt = row["role"] == "assistant" and (prompt.shown or prompt.unstored)
+    if db.key or row["id"] or row["calls"] or row["answers"] or answers_prompt:
+        return False
+    whole = {**row, "space": scope.space, "chat": chat, "given": 0, "doc": 0}
+    whole["id"] = f"{random.getrandbits(32):08x}"
+    counted = {"length": 1, "oldest": row["at"], "newest": row["at"], "sum": seal_without_numbers(whole)}
+    numbers = db.append_alone({**whole, **counted, **agent_values(scope.agent)})
+    row.update(zip(("seq", "id"), numbers, strict=False))
+    return bool(numbers)
 
 
 def append_rows(
@@ -215,7 +232,7 @@ def _insert(
         if row["calls"] or row["answers"]:
             _link_calls(tx, keys, row)
         row["checksum"] = checksum(row)
-    tx.many(table_rows.insertion("messages", tuple(rows[0])), rows)
+    tx.add_messages(table_rows.insertion("messages", tuple(rows[0])), rows)
 
 
 def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -> list[Row]:

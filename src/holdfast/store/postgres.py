@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -27,12 +27,14 @@ try:
     from psycopg_pool import ConnectionPool, PoolTimeout
 
     from holdfast.store import postgres_purge
+    from holdfast.store.postgres_append import APPEND
 except ImportError as error:
     raise MissingExtra.of("postgres") from error
 
 POOL_SIZE = 10
 _CLASHES = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _LOCK = "SELECT space FROM spaces WHERE space = :space FOR UPDATE"
+_KEEP = "UPDATE spaces SET docs = :doc WHERE space = :space"
 _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"
 
 
@@ -41,6 +43,7 @@ class PostgreSQL(Database):
 
     # Not to_regclass: within a transaction it may not see yet what was committed by another.
     find_versions = "SELECT 1 FROM pg_tables WHERE schemaname = 'holdfast' AND tablename = 'schema_version'"
+    appends_alone = True
     before_migration = ("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE",)
 
     def __init__(
@@ -169,6 +172,24 @@ class PostgreSQL(Database):
                 connection.execute(_constant(begin))
             yield _Connection(connection, self.key)
 
+    def append_alone(self, values: Mapping[str, Value]) -> Row:
+        """See `Database.append_alone`."""
+        self.check_writable()
+        # As texts: the driver would give numbers types by their sizes, and prepare a statement for each.
+        texts = {name: None if value is None else str(value) for name, value in values.items()}
+        texts["version"] = str(self._migrated)
+        with self._connection() as connection:
+            if self._pooled:
+                connection.execute(_constant(self._begin))
+            try:
+                return next(iter(_Connection(connection, b"").all(APPEND, **texts)), ())
+            except (psycopg.errors.NotNullViolation, psycopg.errors.UniqueViolation):
+                return ()
+            except psycopg.errors.FeatureNotSupported:
+                # A cluster may refuse a statement that changes several tables.
+                self.appends_alone = False
+                return ()
+
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:
         self.check_open()
@@ -227,6 +248,11 @@ class _Connection:
         """See `Connection.many`."""
         with self._connection.cursor() as cursor:
             cursor.executemany(_pyformat(sql), rows)
+
+    def add_messages(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """See `Connection.add_messages`. The last number is kept for `append_alone`."""
+        self.many(sql, rows)
+        self.all(_KEEP, space=rows[-1]["space"], doc=rows[-1]["doc"])
 
     def lock(self, space: str) -> None:
         """See `Connection.lock`. A row lock, because a cluster shares no others among its nodes."""
@@ -316,12 +342,7 @@ _ERRORS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
     ("3F", Damaged, _OTHER_SCHEMA, _RESTORE),
     ("XX00", Damaged, "The server finds its files damaged", "Restore a backup."),
     ("25006", Unavailable, "The server is read-only", "Use the URL of the one that writes."),
-    (
-        "53",
-        Unavailable,
-        "The server is out of disk space, memory or connections",
-        "Give it more, then try again.",
-    ),
+    ("53", Unavailable, "The server lacks disk space, memory or connections", "Give it more, and retry."),
     ("57", Unavailable, "The server interrupted the statement", "Try again when it accepts connections."),
     ("08", Unavailable, "The server cannot be reached", _URL),
     ("28", Unavailable, "The server rejects this user", _URL),

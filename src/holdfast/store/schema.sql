@@ -7,7 +7,7 @@ CREATE TABLE spaces (
     space TEXT NOT NULL PRIMARY KEY,
     epoch BIGINT NOT NULL,              -- grows when the index was rebuilt, so that other processes load it anew
     version BIGINT NOT NULL DEFAULT 0,  -- of the newest change to a record
-    docs BIGINT NOT NULL DEFAULT 0,     -- the newest document number when something was erased: none is used again
+    docs BIGINT NOT NULL DEFAULT 0,     -- the newest document number when something was erased, on PostgreSQL at each append: none is used again
     summaries BIGINT NOT NULL DEFAULT 0, -- the newest number of a summary
     labels BIGINT NOT NULL DEFAULT 0    -- how often the metadata of chats changed
 );

@@ -72,6 +72,8 @@ class _Connection(sqlite3.Connection):
         except sqlite3.Error as error:
             raise explain(error) from error
 
+    add_messages = many
+
     def lock(self, space: str) -> None:
         """See `Connection.lock`; there is only one transaction at a time."""
 
