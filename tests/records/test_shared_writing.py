@@ -163,6 +163,34 @@ def test_uses_of_a_note_at_once_are_all_counted(memory: Memory) -> None:
     assert [one.uses for one in memory.records()] == [10]
 
 
+def test_who_reads_while_others_write_sees_what_was_acknowledged(reopen: Callable[[], Memory]) -> None:
+    writer, reader = reopen(), reopen()
+    written: list[str] = []
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for n in range(40):
+                record = writer.remember(f"rain of day {n}", "finding")
+                written.append(record.id)
+        finally:
+            done.set()
+
+    def read() -> int:
+        looked = 0
+        while not done.is_set() or not looked:
+            before = list(written)
+            assert {hit.id for hit in reader.recall("rain", limit=100)} >= set(before)
+            listed = [record.id for record in reader.records()]
+            assert listed[: len(before)] == before
+            looked += 1
+        return looked
+
+    works: list[Callable[[], object]] = [write, read]
+    outcomes = at_once(works)
+    assert [one for one in outcomes if isinstance(one, Exception)] == []
+
+
 # Processes
 
 ADD = """
@@ -177,6 +205,19 @@ for n in range(10):
     memory.remember(f"Ada, {n} of {sys.argv[2]}", "profile")
 memory.close()
 """
+SWAP = """
+import sys
+from holdfast import Conflict, Memory
+memory = Memory(sys.argv[1], user="ada")
+seen = memory.get("profile").version
+print("ready", flush=True)
+input()
+try:
+    print(memory.remember(f"Ada, by {sys.argv[2]}", "profile", expected_version=seen).text)
+except Conflict:
+    print("Conflict")
+memory.close()
+"""
 
 
 @pytest.mark.slow
@@ -189,3 +230,16 @@ def test_processes_that_write_at_once_lose_nothing(shared_location: str) -> None
             assert own == [f"number {n} of process {process}" for n in range(10)]
         assert len(memory.changes(kind="profile")) == 30
         assert len(memory.records(kind="profile")) == 1
+
+
+def test_of_processes_that_expect_the_same_version_one_writes(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
+        memory.remember("Ada runs.", "profile")
+    said = [
+        out.split("\n")[-2] for out in programs.run_together(SWAP, [(shared_location, one) for one in "ab"])
+    ]
+    with Memory(shared_location, user="ada") as memory:
+        profile = memory.get("profile")
+        assert profile is not None
+        assert sorted(said) == [profile.text, "Conflict"]
+        check_history(memory, 2)

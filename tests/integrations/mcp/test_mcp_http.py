@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -8,9 +9,10 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -28,6 +30,7 @@ from tables import each
 db = mcp_peers.db
 pytestmark = pytest.mark.slow  # processes of their own
 
+T = TypeVar("T")
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 PING = {
     "jsonrpc": "2.0",
@@ -287,3 +290,48 @@ def test_limits_are_numbers_above_zero(quick: Memory, seconds: Any) -> None:
         http.application(server, max_sessions=seconds)
     with pytest.raises(InvalidInput, match="request_seconds"):
         http.serve(http.application(server), "127.0.0.1", 0, ready=print, request_seconds=seconds)
+
+
+def test_no_two_tokens_are_alike() -> None:
+    tokens = {http.new_token() for _ in range(100)}
+    assert len(tokens) == 100
+    with Memory(":memory:") as memory:
+        app = http.application(make_server(memory))
+        assert all(http.Guarded(app, token) for token in tokens)
+        with pytest.raises(InvalidInput):
+            http.Guarded(app, "token with a line\n")
+
+
+def test_what_is_sent_does_not_wait_for_what_was_sent_before() -> None:
+    """Expect the option on the accepted connection: with it, the kernel holds no small packet back."""
+    options: list[int] = []
+
+    async def app(scope: Any, _receive: object, _send: object) -> None:
+        if scope["type"] == "http":
+            options.extend(
+                one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                for one in those_of(socket.socket)
+                if peer(one) == scope["client"]
+            )
+            for server in those_of(http._AnnouncingServer):
+                server.should_exit = True
+
+    def ask(url: str) -> None:
+        with suppress(httpx2.HTTPError):  # it is not answered
+            httpx2.get(url, timeout=PATIENCE)
+
+    http.serve(app, "127.0.0.1", 0, ready=lambda url: Thread(target=ask, args=(url,)).start())
+    assert [bool(one) for one in options] == [True]
+
+
+def those_of(kind: type[T]) -> list[T]:
+    """Give all objects of a class that there are in this process."""
+    return [one for one in gc.get_objects() if type(one) is kind]
+
+
+def peer(connection: socket.socket) -> object:
+    """Say who is at the other end; None if nobody is."""
+    try:
+        return connection.getpeername()
+    except OSError:
+        return None

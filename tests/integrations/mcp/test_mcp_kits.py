@@ -1,8 +1,9 @@
-"""What others wrote to check MCP servers: the conformance suite."""
+"""What others wrote to check MCP servers: the Inspector's command line and the conformance suite."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from platformdirs import user_cache_path
 
 import mcp_peers
+from mcp_peers import Served, command
 from programs import start
 
 db = mcp_peers.db
@@ -47,7 +49,7 @@ def kits() -> Path:
     if shutil.which("npm") is None:
         if os.environ.get("CI"):
             pytest.fail("the kits need Node and npm")
-        pytest.skip("no npm: the conformance suite did not run")
+        pytest.skip("no npm: the Inspector and the conformance suite did not run")
     pinned = [HERE / "package.json", HERE / "package-lock.json"]
     version = hashlib.sha256(b"".join(one.read_bytes() for one in pinned)).hexdigest()[:12]
     folder = user_cache_path("holdfast-tests") / f"mcp-{version}"
@@ -61,7 +63,9 @@ def kits() -> Path:
                 install, cwd=made, capture_output=True, text=True, timeout=PATIENCE, check=False
             )
             if done.returncode and not os.environ.get("CI"):
-                pytest.skip(f"npm could not install the conformance suite: {done.stderr[-300:]}")
+                pytest.skip(
+                    f"npm could not install the Inspector and the conformance suite: {done.stderr[-300:]}"
+                )
             assert done.returncode == 0, done.stderr
             place = Path(made) / "whole"
             place.mkdir()
@@ -82,6 +86,53 @@ def run(kits: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[s
             timeout=PATIENCE,
             check=False,
         )
+
+
+# The Inspector
+
+
+@pytest.fixture(scope="module")
+def served(db: str) -> Iterator[Served]:
+    with Served(db) as server:
+        yield server
+
+
+@pytest.fixture(params=["stdio", "http"])
+def target(request: pytest.FixtureRequest, db: str, served: Served) -> list[str]:
+    """Name a server as the Inspector wants it."""
+    if request.param == "stdio":
+        return command(db)
+    return [served.url, "--transport", "http", "--header", f"Authorization: Bearer {served.token}"]
+
+
+def inspected(kits: Path, target: list[str], *arguments: str) -> str:
+    done = run(kits, "mcp-inspector", "--cli", *target, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "error" not in done.stderr.lower(), done.stderr
+    return done.stdout
+
+
+def test_the_inspector_finds_nothing_wrong_with_the_tools(kits: Path, target: list[str]) -> None:
+    listed = json.loads(inspected(kits, target, "--method", "tools/list", "--strict"))
+    assert len(listed["tools"]) == 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--method", "tools/call", "--tool-name", "recall", "--tool-arg", "query=marathon"], "Berlin"),
+        (["--method", "resources/list"], "memory://profile"),
+        (["--method", "resources/templates/list"], "memory://summary/{id}"),
+        (["--method", "resources/read", "--uri", "memory://sessions/monday"], "Berlin"),
+        (["--method", "prompts/list"], "continue_conversation"),
+        (
+            ["--method", "prompts/get", "--prompt-name", "recall_topic", "--prompt-args", "topic=marathon"],
+            "Berlin",
+        ),
+    ],
+)
+def test_the_inspector_uses_it(kits: Path, target: list[str], arguments: list[str], expected: str) -> None:
+    assert expected in inspected(kits, target, *arguments)
 
 
 # The conformance suite

@@ -82,36 +82,6 @@ def test_its_user_is_the_one_it_was_started_for(db: str) -> None:
         assert data(one.call_tool("recall", {"query": "marathon"}))["hits"] == []
 
 
-def test_a_right_that_is_revoked_ends_at_once(shared_location: str) -> None:
-    with (
-        Memory(shared_location) as app,
-        blocking(
-            client(over_stdio(shared_location, "--project", "shop", "--reads", "team:core"), "auto")
-        ) as one,
-    ):
-        record = app.scoped(team="core").remember(
-            "Deploys need two reviews", meta={"first name": "Doe, Jane"}
-        )
-        asked = {"query": "deploys", "where": '{"first name": {"$in": ["Doe, Jane"]}}'}
-
-        def told(id: str) -> str:
-            result = one.call_tool("expand", {"id": id})
-            return text(result).replace(id, "ID") if result.is_error else ""
-
-        unknown = told("team:ops|rec_1")
-        for granted in (False, True, False):
-            (app.grants.add if granted else app.grants.revoke)("team:core", to="user:ada")
-            assert [told(id) for id in (f"team:core|{record.id}", record.id)] == [
-                "" if granted else unknown
-            ] * 2
-            result = one.call_tool("recall", asked)
-            if granted:
-                [hit] = data(result)["hits"]
-                assert (hit["id"], hit["space"]) == (f"team:core|{record.id}", "team:core")
-            else:
-                assert "may not read" in text(result)
-
-
 def test_nothing_but_the_protocol_is_on_stdout(db: str) -> None:
     with started(command(db), PYTHONWARNINGS="always", PYTHONDEVMODE="1") as process:
         say(process, HELLO)
