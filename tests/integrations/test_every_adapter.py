@@ -171,6 +171,9 @@ def test_users_tenants_and_sessions_are_apart(location: str, used: Used) -> None
 NAMES = [" ", "../trip", "trip/", "a/b%\x00\ud800'; DROP TABLE items; --", "x" * 2_000]
 NAMES += ["x" * 2_001, "trip", "trip%", "TRIP", "%74rip", "ü", "trip#1"]
 
+# Their sessions have the names of chats or namespaces, or are not that long.
+REFUSING = (claude_agent, langchain, langgraph_store, openai_agents)
+
 
 @every_adapter
 def test_any_text_is_a_session_of_its_own_or_refused(used: Used) -> None:
@@ -184,7 +187,7 @@ def test_any_text_is_a_session_of_its_own_or_refused(used: Used) -> None:
                 )
                 kept.append(name)
         assert [await used(memory, name) for name in kept] == [[str(NAMES.index(name))] for name in kept]
-        assert kept[-6:] == NAMES[-6:]
+        assert kept == NAMES or (used in REFUSING and kept[-6:] == NAMES[-6:])
 
     with Memory(":memory:", admin=True) as app:
         asyncio.run(check(app.scoped(user="ada")))
