@@ -150,6 +150,16 @@ def test_rounds_miss_nothing(steps: Sequence[tuple[str, str, int]]) -> None:
         check(app, clock)
 
 
+def test_each_act_in_a_settled_space_is_noticed(clock: Clock) -> None:
+    with Memory(":memory:", admin=True, clock=clock, embed=letters) as app:
+        user = app.scoped(user="a")
+        for act in ("end", "know", "say", "compact", "undo", "know", "retry", "turn", "forget"):
+            settle(app)
+            ACTS[act](user)
+            settle(app)
+            assert app.learning.work(everyone=True, dry_run=True).noop, act
+
+
 def test_rounds_beside_appends_miss_nothing(memory: Memory, clock: Clock) -> None:
     def talk(number: int) -> None:
         for turn in range(12):
