@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.readers import found_in
 from hatch_build import SOURCE, compile_kernel
 from holdfast import Memory
-from holdfast.search.kernel import BUILT
-from holdfast.search.sums import kernel_in_use
+from holdfast.search.kernel import BUILT, kernel_in_use
 from recall_corpora import QUERIES, Said, conversations, tell, texts
 from soak import SEED, cases
 
@@ -110,7 +109,7 @@ import numpy as np, _kernel
 random = random.Random(int(sys.argv[3]))
 np.random.seed(random.randrange(2**32))
 refused = answered = 0
-WEIGHTS = 0.9, 0.75, 0.5, 0.7, 0.5, 0.25, 0.3, 0.15, 1.5, 0.5, 0.2
+WEIGHTS = np.array((0.9, 0.75, 0.5, 0.7, 0.5, 0.25, 0.3, 0.15, 1.5, 0.5, 0.2, 0.2, 0.1, 0.3, 2.0, 2.3))
 
 def wrong(value):
     return random.choice([-1, 0, value + 1, 2**31, -2**62, 2**63 - 1]) if random.random() < 0.004 else value
@@ -125,23 +124,33 @@ def postings(most):
     return random.choice([None, (docs, np.random.rand(max(0, len(docs) - (random.random() < 0.01))) * 9)])
 
 for _ in range(int(sys.argv[2])):
-    last, more = random.randrange(1, 60), random.randrange(9)
+    last, more = random.randrange(1, random.choice((60, 60, 60, 60, 60, 900))), random.randrange(9)
     places, blocks = last + more, random.randrange(1, 5)
-    counts = [wrong(n) for n in (last, places, blocks, 400, random.choice([0, 30]), 5)]
+    counts = [wrong(n) for n in (last, places, blocks, 400, random.choice([0, 30]), 5, 3, 2)]
     if max(counts) > 2**32:
         counts = [min(n, 2**33) for n in counts]
     size = last + 1
     columns = [
         numbers(size, 50, np.uint32), numbers(size, 50, np.uint32), numbers(size, blocks),
         numbers(size, size), numbers(size, size), np.random.rand(size), numbers(places + 1, last) + 1,
-        numbers(places + 1, 50, np.uint32), numbers(blocks, 500),
+        numbers(places + 1, 50, np.uint32), numbers(blocks, 500), numbers(size, 9), numbers(size, 99),
+        numbers(size, 3, np.int32), numbers(size, 2, np.int32), numbers(size, 3, np.uint8),
+        numbers(size, 2, np.uint8), numbers(3, 2, np.uint8), np.ones(2), numbers(random.randrange(9), size),
+        WEIGHTS[: wrong(16)],
     ]
-    terms = [(random.random() * 5, 0.6, postings(last), postings(places), postings(last)) for _ in range(6)]
+    terms = [
+        (random.random() * 5, 0.6, postings(last), postings(places), postings(last))
+        for _ in range(random.choice((1, 6, 70)))
+    ]
     try:
-        sums = _kernel.Sums(tuple(counts), tuple(columns[: wrong(9)]), WEIGHTS[: wrong(11)], terms)
-        sums.likely(wrong(random.randrange(9)), random.choice([None, np.ones(size, bool)]))
-        sums.reach(random.random() * 9, numbers(random.randrange(9), size))
-        sums.of(numbers(random.randrange(20), size))
+        sums = _kernel.Sums(tuple(counts), tuple(columns[: wrong(19)]), terms)
+        for later in (-1, 0, 1, 2, wrong(3)):
+            some = np.random.rand(min(wrong(size), 999) % 999) < 0.8
+            mask = random.choice([None, some, np.ones(size, bool)])
+            bonus = random.choice([None, None, np.random.rand(size) - 0.5])
+            limit = random.choice([0, 1, random.randrange(400), wrong(1)])
+            _, count, found = sums.best(limit, later, wrong(random.randrange(4)), mask, bonus)
+            assert len(found) == count * 8 * (13 + 2 * (len(terms) // 64 + 1))
         answered += 1
     except (ValueError, IndexError, OverflowError, MemoryError):
         refused += 1

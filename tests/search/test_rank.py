@@ -18,7 +18,6 @@ from holdfast import Hits, InvalidInput, Memory
 from holdfast.search import bm25, rank, weights
 from holdfast.search.calibration import BY_WORDS
 from holdfast.search.columns import MessageColumns
-from holdfast.search.corpora import Corpora
 from holdfast.text import analyze
 from recall_corpora import START, Said, tell
 from soak import cases
@@ -139,6 +138,7 @@ def test_scores_agree_with_the_reference(
     matching = plain.scores(query) > 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(weights, "WEIGHTS", LIKE_THE_REFERENCE)
+        patch.setenv("HOLDFAST_KERNEL", "0")
         # The reference knows of no copies, raises no message above another, and finds none by its day alone.
         patch.setattr(rank, "first_of_equals", lambda same, scores: np.ones(len(same), bool))
         patch.setattr(rank, "raise_lenders", lambda scores, *others: scores)
@@ -378,7 +378,7 @@ def test_what_is_raised_is_as_good_as_the_best_that_it_may_stand_for(
     columns.chats, columns.assisted = {(str(n), ""): n for n in range(3)}, np.ones(3, bool)
     docs, scores = np.arange(1, size + 1), np.array([score for score, _, _ in messages]) / 200
     before_it = rank.Scores(docs, scores, {}, {}, {}, 1.0, lambda _: [], np.ones((1, size), bool))
-    after = rank.raise_later(before_it, Corpora([columns]), limit, "chat")
+    after = rank.raise_later(before_it, columns, limit, "chat")
     floor = sorted(scores, reverse=True)[min(limit, size) - 1]
     for y, raised in enumerate(after.total):
         before = [

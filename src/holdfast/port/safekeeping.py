@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from holdfast.memory import Memory
-    from holdfast.search.sums import kernel_in_use
+    from holdfast.search.kernel import kernel_in_use
     from holdfast.store.database import Database
     from holdfast.store.salvage import salvage
     from holdfast.store.space_rows import RestoreReport
 
-_LATE = {"store.salvage": "salvage", "search.sums": "kernel_in_use"}
+_LATE = {"store.salvage": "salvage", "search.kernel": "kernel_in_use"}
 __getattr__ = importer("holdfast.port.safekeeping", _LATE, "holdfast")
 
 

@@ -1,6 +1,9 @@
 from collections.abc import Sequence
 from typing import Self, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from holdfast.search.columns import Floats, Mask, Numbers
 
 _Postings: TypeAlias = tuple[Numbers, Floats] | None
@@ -11,11 +14,9 @@ class Sums:
     def __new__(
         cls,
         numbers: tuple[int, ...],
-        columns: tuple[Numbers | Floats, ...],
-        weights: tuple[float, ...],
+        columns: tuple[NDArray[np.generic], ...],
         terms: Sequence[tuple[float, float, _Postings, _Postings, _Postings]],
     ) -> Self: ...
-    def ceiling(self) -> float: ...
-    def likely(self, count: int, mask: Mask | None, /) -> bytearray: ...
-    def reach(self, least: float, jumps: Numbers, /) -> tuple[bytearray, bytearray]: ...
-    def of(self, docs: Numbers, /) -> tuple[bytearray, bytearray]: ...
+    def best(
+        self, limit: int, later: int, span: int, mask: Mask | None, bonus: Floats | None, /
+    ) -> tuple[float, int, bytearray]: ...

@@ -283,6 +283,12 @@ class MessageColumns(Columns):
         before, after = self.previous.take(docs), self.next.take(docs)
         return docs, before, after, self.previous.take(before), self.next.take(after)
 
+    def concludes(self, docs: Numbers) -> Mask:
+        """Return a mask of the documents that are an assistant's last one of several in a turn."""
+        before, after = self.turn.take(self.previous.take(docs)), self.turn.take(self.next.take(docs))
+        answers: Mask = (self.turn.take(docs) == ANSWER) & (before > 0) & (after == 0)
+        return answers
+
     def extend(self, segment: Segment) -> None:
         """Add the documents of a segment, which must follow the last one."""
         super().extend(segment)

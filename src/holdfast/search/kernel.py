@@ -1,17 +1,20 @@
-"""`SpaceSums` by the kernel in C: the same numbers, to the last bit."""
+"""The order of the messages of a space by the kernel in C: what `rank.py` computes, to the last bit."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.columns import Floats, Mask, MessageColumns, Numbers, TermPostings
+from holdfast.search.columns import Floats, Integers, Mask, MessageColumns, Numbers, TermPostings
 from holdfast.search.postings import QueryTerm
 
 # That of `_kernel.c`: one that was built from an older source is not used.
-VERSION = 1
+VERSION = 2
 try:
     from holdfast.search import _kernel
 except ImportError:
@@ -21,15 +24,37 @@ else:
 
 # What the kernel reads, in its order.
 _NUMBERS = "last places blocks total_words total_output outputs".split()
-_COLUMNS = "words output block previous next context_share owner passage_words block_words".split()
-_WEIGHTS = "k1 b passage context before after two_before two_after session_k1 session_b output".split()
+_COLUMNS = """words output block previous next context_share owner passage_words block_words same at chat
+actor turn tells_time assisted""".split()
+_WEIGHTS = """k1 b passage context before after two_before two_after session_k1 session_b output conclusion
+later""".split()
+# The parts of the score of a message.
+_PARTS = 12
+# Where later messages come first, as the kernel names it.
+LATER = {None: 0, "chat": 1, "all": 2}
+NOT_RAISED = -1
+
+
+def kernel_in_use() -> Literal["C", "numpy"]:
+    """Return what ranks messages: the kernel where it was built, unless `HOLDFAST_KERNEL` is 0."""
+    return "C" if BUILT and os.environ.get("HOLDFAST_KERNEL") != "0" else "numpy"
 
 
 class KernelSums:
-    """See `bm25.SpaceSums`."""
+    """The sums of a query for the messages of a space, see `bm25.SpaceSums`, and the best by them.
 
-    def __init__(self, columns: MessageColumns, terms: Sequence[QueryTerm]) -> None:
-        w, self._columns, self._terms = weights.WEIGHTS, columns, len(terms)
+    `spoken` are the factors of speakers; `factors` those of a message that tells a time, the words of half a
+    factor, and the product of all factors at most.
+    """
+
+    def __init__(
+        self,
+        columns: MessageColumns,
+        terms: Sequence[QueryTerm],
+        spoken: Floats,
+        factors: tuple[float, float, float],
+    ) -> None:
+        w, c, self._terms = weights.WEIGHTS, columns, terms
         of_terms = [
             (
                 term.weight * term.rarity,
@@ -40,25 +65,21 @@ class KernelSums:
             )
             for term in terms
         ]
-        read = (columns, _NUMBERS), (columns, _COLUMNS), (w, _WEIGHTS)
-        numbers, arrays, chosen = (tuple(getattr(of, name) for name in names) for of, names in read)
-        self._sums = _kernel.Sums(numbers, arrays, chosen, of_terms)
-        self.ceiling = self._sums.ceiling()
+        sizes = *(getattr(c, name) for name in _NUMBERS), len(c.chats), len(c.actors)
+        chosen = np.array((*(getattr(w, name) for name in _WEIGHTS), *factors), np.float64)
+        arrays = *(getattr(c, name) for name in _COLUMNS), spoken, c.jumps(), chosen
+        self._sums = _kernel.Sums(sizes, arrays, of_terms)
+        self.ceiling = 0.0
 
-    def of(self, docs: Numbers) -> tuple[Floats, Mask]:
-        """Return four sums of some messages, and two masks of their terms."""
-        values, masks = self._sums.of(np.ascontiguousarray(docs, np.int64))
-        terms = np.frombuffer(masks, np.bool_).reshape(2, self._terms, len(docs))
-        return np.frombuffer(values).reshape(4, len(docs)), terms
-
-    def likely(self, count: int, mask: Mask | None) -> Numbers:
-        """Return messages among which the best are likely to be; all pass the mask."""
-        return np.frombuffer(self._sums.likely(min(count, self._columns.last), mask), np.int64)
-
-    def reach(self, least: float) -> tuple[Numbers, Floats]:
-        """Return the messages whose sums may reach the least, each with an upper bound."""
-        docs, bounds = self._sums.reach(least, self._columns.jumps())
-        return np.frombuffer(docs, np.int64), np.frombuffer(bounds)
+    def best(
+        self, limit: int, later: int, span: int = 0, mask: Mask | None = None, bonus: Floats | None = None
+    ) -> tuple[Integers, Floats, NDArray[np.uint8]]:
+        """Return the best messages, the parts of their scores, a row each, and their terms as bits."""
+        self.ceiling, count, found = self._sums.best(limit, later, span, mask, bonus)
+        ends = count * _PARTS * 8, count * (_PARTS + 1) * 8
+        parts, docs = np.frombuffer(found[: ends[0]]), np.frombuffer(found[ends[0] : ends[1]], np.int64)
+        bits = np.frombuffer(found[ends[1] :], np.uint8)
+        return docs, parts.reshape(-1, _PARTS).T, bits.reshape(2, -1, 8 * (len(self._terms) // 64 + 1))
 
 
 def _some(postings: TermPostings | tuple[Numbers, Floats]) -> tuple[Numbers, Floats] | None:

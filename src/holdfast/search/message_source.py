@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -60,51 +61,34 @@ class MessageRanking:
         self._views = [view for view, _ in matches]
         # One more, because the question itself gives way.
         limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit + 1
-        corpora = [_corpus(query, match, filters) for match in matches]
-        self._scores = rank.score(corpora, limit, filters.later)
-        begin = end = first = 0
-        shares = self._scores.shares
+        self._scores = [rank.score(_corpus(query, match, filters), limit, filters.later) for match in matches]
         # The largest share of the words of the query that a message has, from 0 to 1.
-        self.most = float(shares.max(initial=0.0))
+        self.most = max((float(scores.shares.max(initial=0.0)) for scores in self._scores), default=0.0)
         # The messages of each space, best first.
         self.best: list[list[RankedMessage]] = []
-        for place, view in enumerate(self._views):
-            last = first + view.columns.last + 1
-            end = begin + int(self._scores.docs[begin:].searchsorted(last))
-            docs = self._scores.docs[begin:end] - first
-            own = shares[begin:end]
-            same = view.columns.same.take(docs)
+        for place, (view, scores) in enumerate(zip(self._views, self._scores, strict=True)):
+            own, same = scores.shares, view.columns.same.take(scores.docs)
             if query.same is not None:
                 own[same == query.same] *= _GIVES_WAY
             own *= rank.first_of_equals(same, own)
             # How likely the first is depends on the second.
-            ranks = ranking(view, docs, own, filters, max(filters.limit, 2)).part()
+            ranks = ranking(view, scores.docs, own, filters, max(filters.limit, 2)).part()
             likely = probabilities(view, ranks, filters.min_score)
-            self.best.append(
-                [
-                    RankedMessage(
-                        score, place, ranked._replace(place=ranked.place + begin if ranked.place >= 0 else -1)
-                    )
-                    for score, ranked in zip(likely, ranks, strict=False)
-                ]
-            )
-            begin, first = end, last
+            self.best.append(list(map(RankedMessage, likely, repeat(place), ranks)))
 
     def read(self, chosen: Sequence[RankedMessage]) -> dict[RankedMessage, Hit]:
         """Return messages as hits, without those whose row is lost."""
-        stored: dict[tuple[int, int], tuple[str, Message]] = {}
-        copies: dict[tuple[int, int], dict[str, Any]] = {}
-        for place, view in enumerate(self._views):
-            if docs := [ranked.rank.doc for ranked in chosen if ranked.place == place]:
-                for doc, chat, message in log.by_docs(view.database, view.space, docs):
-                    stored[place, doc] = chat, message
-                copies |= {(place, doc): told for doc, told in _copies(view, docs, self._filters).items()}
-        why = reasons(self._scores, [ranked.rank for ranked in chosen])
-        return {
-            ranked: message_hit(ranked.score, reason, *stored[key], **copies.get(key, {}))
-            for ranked, reason in zip(chosen, why, strict=True)
-            if (key := (ranked.place, ranked.rank.doc)) in stored
-        }
+        hits: dict[RankedMessage, Hit] = {}
+        for place, (view, scores) in enumerate(zip(self._views, self._scores, strict=True)):
+            if not (own := [ranked for ranked in chosen if ranked.place == place]):
+                continue
+            docs = [ranked.rank.doc for ranked in own]
+            stored = {row[0]: row[1:] for row in log.by_docs(view.database, view.space, docs)}
+            copies = _copies(view, docs, self._filters)
+            for ranked, why in zip(own, reasons(scores, [ranked.rank for ranked in own]), strict=True):
+                if (doc := ranked.rank.doc) in stored:
+                    hits[ranked] = message_hit(ranked.score, why, *stored[doc], **copies.get(doc, {}))
+        return hits
 
     def answers(self, hits: Mapping[RankedMessage, Hit]) -> dict[RankedMessage, Hit]:
         """Return the messages that follow those hits that end with a question.

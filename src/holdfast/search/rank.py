@@ -13,23 +13,23 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.bm25 import add_at, relative, saturate
+from holdfast.search.bm25 import SpaceSums, add_at, relative, saturate
 from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
-from holdfast.search.corpora import Corpora
+from holdfast.search.kernel import LATER, NOT_RAISED, KernelSums, kernel_in_use
 from holdfast.search.postings import LIKE, QueryTerm
-from holdfast.search.sums import MessageSums
 from holdfast.types import Why
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Later
 
+# The parts of a score and its factors, in their order.
+_PARTS, _FACTORS = ("words", "neighbours", "session"), ("substance", "conclusion", "speaker", "time words")
 # A raised score is just above the other one, by more than is lost by rounding.
 _ABOVE = 1 + 1e-12
 # The share of the best score possible that a message is worth by nothing but the day that is asked for.
@@ -107,81 +107,101 @@ class Scores:
         return signals | {name: values[places] for name, values in self.bonuses.items()}
 
 
-def score(corpora: Sequence[Corpus], limit: int, later: Later | None) -> Scores:
-    """Return the scores of messages of some spaces, which include the `limit` best of each space.
+def score(corpus: Corpus, limit: int, later: Later | None) -> Scores:
+    """Return the scores of messages of a space, which include the `limit` best.
 
-    Scores do not depend on the other spaces; documents are numbered as in `Corpora`. Among nearly equal
-    messages of a chat the later ones come first, since later statements replace earlier ones. `later` says
-    whether that holds within each chat, for all chats of a space, or not at all.
+    Among nearly equal messages of a chat the later ones come first, since later statements replace earlier
+    ones. `later` says whether that holds within each chat, for all chats, or not at all.
 
     Costs about twenty array operations per posting of its terms, and ten per document. The result does not
     depend on how the documents are cut into segments, to the last bit.
     """
-    if not any(corpus.terms for corpus in corpora):
+    columns, terms, focus, _ = corpus
+    if not terms:
         return Scores(NO_NUMBERS, np.zeros(0), {}, {}, {}, 1.0, lambda _: [])
-    every = Corpora([corpus.columns for corpus in corpora])
-    sums = MessageSums(every, [corpus.terms for corpus in corpora])
-    exact = partial(_exact, sums, every, [corpus.focus for corpus in corpora])
-    mask = None
-    if any(corpus.mask is not None for corpus in corpora):
-        mask = every.together(
-            np.ones(corpus.columns.last + 1, bool) if corpus.mask is None else corpus.mask
-            for corpus in corpora
-        )
-    # The score of a message is at most its sum times this.
-    most = [_most(corpus.focus, corpus.columns) for corpus in corpora]
-    in_reach = partial(_in_reach, sums, every, most)
+    ranking = _ByKernel(corpus) if kernel_in_use() == "C" else _ByNumpy(corpus)
     bonus = None
-    if any(corpus.focus.dates for corpus in corpora):
-        best = exact(in_reach(1, exact))
-        spaces = zip(corpora, sums.ceilings, pairwise(every.bounds(best.docs)), strict=True)
-        bonus = every.together(
-            weights.WEIGHTS.date
-            * max(float(best.total[start:end].max(initial=0.0)), _OF_THE_DAY * ceiling)
-            * _fit(corpus.columns, corpus.focus.dates)
-            * _substance(corpus.columns.words[: corpus.columns.last + 1], _half(corpus.terms))
-            for corpus, ceiling, (start, end) in spaces
-        )
-    docs = in_reach(limit, partial(exact, bonus=bonus), mask, bonus)
-    if bonus is not None:
-        of_span = np.flatnonzero((bonus > 0) if mask is None else (bonus > 0) & mask)
-        docs = np.union1d(docs, of_span[-_MOST_OF_A_SPAN:])
-    scores = raise_lenders(exact(docs, bonus=bonus), every, limit, mask, partial(exact, bonus=bonus))
-    return scores if later is None else raise_later(scores, every, limit, later)
+    if focus.dates:
+        highest = max(ranking.highest(), _OF_THE_DAY * ranking.sums.ceiling)
+        bonus = weights.WEIGHTS.date * highest * _fit(columns, focus.dates)
+        bonus *= _substance(columns.words[: columns.last + 1], _half(terms))
+    return ranking.best(limit, later, bonus)
+
+
+class _ByNumpy:
+    """The order of the messages of a space."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.sums, self._corpus = SpaceSums(corpus.columns, corpus.terms), corpus
+        self._exact = partial(_exact, self.sums, corpus)
+        # The score of a message is at most its sum times this.
+        self._in_reach = partial(_in_reach, self.sums, corpus.columns, _most(corpus.focus, corpus.columns))
+
+    def highest(self) -> float:
+        """Return the highest score without a bonus and a filter."""
+        return float(self._exact(self._in_reach(1, self._exact)).total.max(initial=0.0))
+
+    def best(self, limit: int, later: Later | None, bonus: Floats | None) -> Scores:
+        """See `score`."""
+        columns, mask, exact = self._corpus.columns, self._corpus.mask, partial(self._exact, bonus=bonus)
+        docs = self._in_reach(limit, exact, mask, bonus)
+        if bonus is not None:
+            of_span = np.flatnonzero((bonus > 0) if mask is None else (bonus > 0) & mask)
+            docs = np.union1d(docs, of_span[-_MOST_OF_A_SPAN:])
+        scores = raise_lenders(exact(docs), columns, limit, mask, exact)
+        return scores if later is None else raise_later(scores, columns, limit, later)
+
+
+class _ByKernel:
+    """The same by the kernel in C."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        columns, terms, focus, _ = self._corpus = corpus
+        time = weights.WEIGHTS.time * focus.asks_time
+        factors = time, _half(terms), _most(focus, columns)
+        self.sums = KernelSums(columns, terms, _spoken(focus, columns), factors)
+
+    def highest(self) -> float:
+        """Return the highest score without a bonus and a filter."""
+        return float(self.sums.best(1, NOT_RAISED)[1][-1].max(initial=0.0))
+
+    def best(self, limit: int, later: Later | None, bonus: Floats | None) -> Scores:
+        """See `score`."""
+        found = self.sums.best(limit, LATER[later], _MOST_OF_A_SPAN, self._corpus.mask, bonus)
+        docs, (*values, output, date, plain, raised, total), bits = found
+        bonuses = {"output": output, "date": date, "own words": raised - plain, "later": total - raised}
+        parts, factors = dict(zip(_PARTS, values, strict=False)), dict(zip(_FACTORS, values[3:], strict=True))
+        match_words = partial(_words_of_bits, self._corpus.terms, bits)
+        return Scores(docs, total, parts, factors, bonuses, _ceiling(self.sums, self._corpus), match_words)
 
 
 def _in_reach(
-    sums: MessageSums,
-    every: Corpora,
-    most: Sequence[float],
+    sums: SpaceSums,
+    columns: MessageColumns,
+    most: float,
     limit: int,
     exact: Callable[[Numbers], Scores],
     mask: Mask | None = None,
     bonus: Floats | None = None,
 ) -> Numbers:
     """Return the documents that can be among the `limit` best, even after later ones are raised."""
-    likely = exact(sums.likely(2 * limit, mask))
-    floors = _floors(likely, every, limit)
-    highest = [0.0] * len(floors)
-    if bonus is not None:
-        highest = [float(bonus[start:end].max()) for start, end in pairwise(every.documents)]
-    docs, bound = sums.reach([(a - b) / c for a, b, c in zip(floors, highest, most, strict=True)])
-    bound *= every.each(most, docs)
+    floor = _floor(exact(sums.likely(2 * limit, mask)), columns, limit)
+    highest = 0.0 if bonus is None else float(bonus.max())
+    docs, bound = sums.reach((floor - highest) / most)
+    bound *= most
     if bonus is not None:
         bound += bonus.take(docs)
-    passes = bound >= every.each(floors, docs)
+    passes = bound >= floor
     if mask is not None:
         passes &= mask.take(docs)
     return docs[passes]
 
 
-def _floors(scores: Scores, every: Corpora, limit: int) -> list[float]:
-    """Return the score of each space that a document needs to be among its `limit` best."""
-    same = every.take("same", scores.docs)
-    bounds = pairwise(every.bounds(scores.docs))
+def _floor(scores: Scores, columns: MessageColumns, limit: int) -> float:
+    """Return the score that a document needs to be among the `limit` best."""
     # A little less, for the rounding of products.
     share = (1 - weights.WEIGHTS.later) * (1 - 1e-9)
-    return [share * _least(scores.total[start:end], same[start:end], limit) for start, end in bounds]
+    return share * _least(scores.total, columns.same.take(scores.docs), limit)
 
 
 def _least(total: Floats, same: NDArray[np.uint64], limit: int) -> float:
@@ -211,18 +231,21 @@ def first_of_equals(same: NDArray[np.uint64], scores: Floats) -> Mask:
 
 
 def raise_lenders(
-    scores: Scores, every: Corpora, limit: int, mask: Mask | None, exact: Callable[[Numbers], Scores]
+    scores: Scores,
+    columns: MessageColumns,
+    limit: int,
+    mask: Mask | None,
+    exact: Callable[[Numbers], Scores],
 ) -> Scores:
     """Raise the message with words of the query above one that has none and scores by standing beside it."""
-    floors = every.each(_floors(scores, every, limit), scores.docs)
+    floor = _floor(scores, columns, limit)
     # What is of the day that is asked for borrows nothing.
     of_day = scores.bonuses.get("date", np.zeros(len(scores.docs))) > 0
-    borrowers = scores.docs[~_own(scores) & ~of_day & (scores.total >= floors) & (scores.total > 0)]
+    borrowers = scores.docs[~_own(scores) & ~of_day & (scores.total >= floor) & (scores.total > 0)]
     if not len(borrowers):
         return scores
-    around = np.stack(every.around(borrowers)[1:])
-    # Document 0 of a space stands for no neighbour.
-    there = ~np.isin(around, every.documents)
+    around = np.stack(columns.around(borrowers)[1:])
+    there = around > 0
     if mask is not None:
         there &= mask.take(around)
     if not np.isin(around[there], scores.docs).all():
@@ -244,7 +267,7 @@ def _own(scores: Scores) -> Mask:
     return own
 
 
-def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Scores:
+def raise_later(scores: Scores, columns: MessageColumns, limit: int, later: Later) -> Scores:
     """Raise each message above the best earlier one, of its chat or of any, that it may replace.
 
     Of a chat only where an assistant speaks in it: what people say to each other seldom replaces something.
@@ -253,19 +276,18 @@ def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Sco
     share = 1 - weights.WEIGHTS.later
     if share == 1 or scores.said is None:
         return scores
-    places = np.flatnonzero(scores.total >= every.each(_floors(scores, every, limit), scores.docs))
+    places = np.flatnonzero(scores.total >= _floor(scores, columns, limit))
     if later == "chat":
-        assisted = every.together(part.assisted[: len(part.chats)] for part in every.columns)
-        places = places[assisted.take(every.take("chat", scores.docs[places]))]
+        places = places[columns.assisted.take(columns.chat.take(scores.docs[places]))]
     docs = scores.docs[places]
-    among = every.take("chat", docs) if later == "chat" else every.spaces(docs)
-    chats, raised = among.tolist(), scores.total[places].tolist()
+    chats = columns.chat.take(docs).tolist() if later == "chat" else [0] * len(docs)
+    raised = scores.total[places].tolist()
     # The terms of each message as the bits of a number.
     bits = np.packbits(scores.said[:, places].T, axis=1, bitorder="little")
     words = [int.from_bytes(row, "little") for row in map(bytes, bits)]
     # The scores and the words of earlier messages, by chat.
     earlier: dict[int, list[tuple[float, int]]] = {}
-    for n in np.lexsort((docs, every.take("at", docs))).tolist():
+    for n in np.lexsort((docs, columns.at.take(docs))).tolist():
         if not words[n]:
             continue
         score, before = raised[n], earlier.setdefault(chats[n], [])
@@ -294,6 +316,13 @@ def _match_words(terms: Sequence[QueryTerm], every: Numbers, places: Sequence[in
     return [tuple(words) for words in matches]
 
 
+def _words_of_bits(
+    terms: Sequence[QueryTerm], bits: NDArray[np.uint8], places: Sequence[int]
+) -> list[tuple[str, ...]]:
+    matched = np.unpackbits(bits[0, places] | bits[1, places], axis=1, bitorder="little").view(np.bool_)
+    return _words_of(terms, matched.T, range(len(places)))
+
+
 def _most(focus: Focus, columns: Columns) -> float:
     """Return the largest product of all factors."""
     w = weights.WEIGHTS
@@ -311,42 +340,43 @@ def _fit(columns: MessageColumns, dates: Sequence[tuple[int, int, float]]) -> Fl
     return fit
 
 
-def _exact(
-    sums: MessageSums,
-    every: Corpora,
-    focuses: Sequence[Focus],
-    docs: Numbers,
-    bonus: Floats | None = None,
-) -> Scores:
+def _exact(sums: SpaceSums, corpus: Corpus, docs: Numbers, bonus: Floats | None = None) -> Scores:
     """Return the scores of some messages; `bonus` has one for every message."""
-    w = weights.WEIGHTS
-    share, (of_docs, (said, put_out)) = every.take("context_share", docs), sums.of(docs)
+    w, (columns, terms, focus, _) = weights.WEIGHTS, corpus
+    share, (of_docs, (said, put_out)) = columns.context_share.take(docs), sums.of(docs)
     words, context, blocks, output = of_docs
     parts = {"words": (1 - share) * words, "neighbours": share * context, "session": blocks}
-    halves = every.each([_half(terms) for terms in sums.terms], docs)
-    factors = {"substance": _substance(every.take("words", docs), halves)}
+    factors = {"substance": _substance(columns.words.take(docs), _half(terms))}
     if w.conclusion:
-        factors["conclusion"] = 1 + w.conclusion * every.concludes(docs).astype(np.float64)
-    if any(focus.actors for focus in focuses):
-        spoken = [np.ones(len(columns.actors)) for columns in every.columns]
-        for focus, of_space in zip(focuses, spoken, strict=True):
-            of_space[list(focus.actors)] += w.speaker
-        factors["speaker"] = every.together(spoken).take(every.take("actor", docs))
-    if focuses[0].asks_time:
-        factors["time words"] = 1 + w.time * every.take("tells_time", docs).astype(np.float64)
+        factors["conclusion"] = 1 + w.conclusion * columns.concludes(docs).astype(np.float64)
+    if focus.actors:
+        factors["speaker"] = _spoken(focus, columns).take(columns.actor.take(docs))
+    if focus.asks_time:
+        factors["time words"] = 1 + w.time * columns.tells_time.take(docs).astype(np.float64)
     bonuses = {"output": output}
     if bonus is not None:
         bonuses["date"] = bonus.take(docs)
-    ceilings = [
-        max(ceiling * (_most(focus, columns) * (1 + w.date * bool(focus.dates))), 1e-9)
-        for ceiling, focus, columns in zip(sums.ceilings, focuses, every.columns, strict=True)
-    ]
+    total, match_words = _combine(docs, parts, factors, bonuses), partial(_words_of, terms, said | put_out)
+    return Scores(docs, total, parts, factors, bonuses, _ceiling(sums, corpus), match_words, said)
 
-    def match_words(places: Sequence[int]) -> list[tuple[str, ...]]:
-        return sums.match_words(docs[places], (said | put_out)[:, places])
 
-    total, ceiling = _combine(docs, parts, factors, bonuses), every.each(ceilings, docs)
-    return Scores(docs, total, parts, factors, bonuses, ceiling, match_words, said)
+def _ceiling(sums: SpaceSums | KernelSums, corpus: Corpus) -> float:
+    """Return the best score that a query could give."""
+    most = _most(corpus.focus, corpus.columns) * (1 + weights.WEIGHTS.date * bool(corpus.focus.dates))
+    return max(sums.ceiling * most, 1e-9)
+
+
+def _spoken(focus: Focus, columns: MessageColumns) -> Floats:
+    """Return the factor of each speaker."""
+    factors = np.ones(len(columns.actors))
+    factors[list(focus.actors)] += weights.WEIGHTS.speaker
+    return factors
+
+
+def _words_of(terms: Sequence[QueryTerm], matched: Mask, places: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return the words of the query at some places, from a mask of the terms at each."""
+    rows = matched[:, places].T
+    return [tuple(dict.fromkeys(terms[n].written for n in np.flatnonzero(row).tolist())) for row in rows]
 
 
 def score_alone(
