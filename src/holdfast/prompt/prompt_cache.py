@@ -77,8 +77,7 @@ class PromptCache:
 
     def last_prompt(self, space: str, chat: str) -> LastPrompt:
         """Return what only this process knows of the prompts of a chat."""
-        key = (space, chat)
-        return LastPrompt(self.worker, self._shown.get(key, ()), self._unstored.get(key))
+        return LastPrompt(self.worker, self._shown.get((space, chat), ()), self._unstored.get((space, chat)))
 
     def forget(self, space: str, chat: str | None = None) -> None:
         """Drop what is kept of a chat, or of a whole space."""

@@ -7,7 +7,7 @@ the room would hold, and else cut.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from functools import cache, partial
 from html import escape
 from math import log1p
@@ -219,6 +219,8 @@ def _opening(hits: Sequence[Hit]) -> str:
 
 def in_zone(hit: Hit, zone: tzinfo | None) -> Hit:
     """Return a hit with its times in a zone."""
+    if hit.at.tzinfo is (zone or UTC):
+        return hit
     return changed(hit, at=local(hit.at, zone), last=hit.last and local(hit.last, zone))
 
 

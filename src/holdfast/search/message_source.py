@@ -76,18 +76,18 @@ class MessageRanking:
             likely = probabilities(view, ranks, filters.min_score)
             self.best.append(list(map(RankedMessage, likely, repeat(place), ranks)))
 
-    def read(self, chosen: Sequence[RankedMessage]) -> dict[RankedMessage, Hit]:
-        """Return messages as hits, without those whose row is lost."""
+    def read(self, chosen: Sequence[RankedMessage], names: Mapping[str, str]) -> dict[RankedMessage, Hit]:
+        """Return messages as hits, with the names of their spaces, without those whose row is lost."""
         hits: dict[RankedMessage, Hit] = {}
         for place, (view, scores) in enumerate(zip(self._views, self._scores, strict=True)):
             if not (own := [ranked for ranked in chosen if ranked.place == place]):
                 continue
             docs = [ranked.rank.doc for ranked in own]
             stored = {row[0]: row[1:] for row in log.by_docs(view.database, view.space, docs)}
-            copies = _copies(view, docs, self._filters)
+            copies, name = _copies(view, docs, self._filters), names[view.space]
             for ranked, why in zip(own, reasons(scores, [ranked.rank for ranked in own]), strict=True):
                 if (doc := ranked.rank.doc) in stored:
-                    hits[ranked] = message_hit(ranked.score, why, *stored[doc], **copies.get(doc, {}))
+                    hits[ranked] = message_hit(ranked.score, why, *stored[doc], name, **copies.get(doc, {}))
         return hits
 
     def answers(self, hits: Mapping[RankedMessage, Hit]) -> dict[RankedMessage, Hit]:
@@ -115,7 +115,7 @@ class MessageRanking:
                 if message.content.strip():
                     question = hits[asked[doc]]
                     why = Why({"answers": 1.0}, question.why.words)
-                    answers[asked[doc]] = message_hit(question.score, why, chat, message)
+                    answers[asked[doc]] = message_hit(question.score, why, chat, message, question.space)
         return answers
 
 
@@ -123,10 +123,12 @@ def _copies(
     view: SourceView[MessageColumns], docs: Sequence[int], filters: Filters
 ) -> dict[int, dict[str, Any]]:
     """Return for messages that others repeat how many `times` it was said, and when `last`, for the hit."""
-    columns = view.columns
-    same = columns.same[: columns.last + 1]
-    # Nearly all are said once: one look at all texts tells.
-    every = np.flatnonzero(np.isin(same, [texts for doc in docs if (texts := same[doc])]))
+    same = view.columns.same[: view.columns.last + 1]
+    own = same[[doc for doc in docs if same[doc]]]
+    # Nearly all are said once: one look at the ends of the hashes of all texts tells.
+    ends = np.bincount(own.astype(np.uint16), minlength=2**16) > 0
+    every = np.flatnonzero(ends.take(same.astype(np.uint16)))
+    every = every[np.isin(same.take(every), own)]
     if len(every) == len(docs):
         return {}
     masks = [mask for _, mask in _masks(view, every, filters)]
@@ -135,7 +137,7 @@ def _copies(
     for doc in docs:
         of_text = every[same.take(every) == same[doc]]
         if len(of_text) > 1:
-            told[doc] = {"times": len(of_text), "last": from_micros(int(columns.at.take(of_text).max()))}
+            told[doc] = {"times": len(of_text), "last": from_micros(int(view.columns.at.take(of_text).max()))}
     return told
 
 
@@ -153,7 +155,7 @@ def _corpus(query: Query, match: Matched, filters: Filters) -> rank.Corpus:
     return rank.Corpus(columns, match.terms, focus, np.logical_and.reduce(masks) if masks else None)
 
 
-def message_hit(score: float, why: Why, chat: str, message: Message, **told: Any) -> Hit:
+def message_hit(score: float, why: Why, chat: str, message: Message, space: str = "", **told: Any) -> Hit:
     """Return a message as a hit; one without text shows its tool calls, a line each.
 
     `told` are the `times` it was said, and the `last` one, if others repeat it.
@@ -177,6 +179,7 @@ def message_hit(score: float, why: Why, chat: str, message: Message, **told: Any
         at=message.at or EPOCH,
         why=why,
         flags=flags_like(message),
+        space=space,
         **told,
     )
 
@@ -186,13 +189,12 @@ def _visible(columns: MessageColumns, _viewer: Viewer, as_of: AsOf) -> Mask | No
 
     Messages of other agents are included, since they count for the rarity of words.
     """
-    size = columns.last + 1
     if as_of.doc >= columns.last and as_of.until == MAX_COUNT:
         return None
-    there = np.arange(size) <= as_of.doc
+    there = np.arange(columns.last + 1) <= as_of.doc
     # Place 0 stands for no message.
     there[0] = False
-    there &= columns.at[:size] < as_of.until
+    there &= columns.at[: len(there)] < as_of.until
     return there
 
 

@@ -58,11 +58,10 @@ def _text(hit: object) -> tuple[str, str] | None:
     return hit.kind, " ".join(hit.text.split()).casefold()
 
 
-def labelled(hit: Hit, scope: Scope, spaces: Sequence[str], place: int) -> Hit:
+def labelled(hit: Hit, scope: Scope, label: str, place: int) -> Hit:
     """Return a hit with the name of its space and, if several are read, its score by nearness."""
-    label = scope.reference(spaces[place])
     if not scope.is_layered:
-        return changed(hit, space=label)
+        return hit if hit.space == label else changed(hit, space=label)
     factor = weight(place)
     shares = {name: share * (1 - SHARE) / factor for name, share in hit.why.items()}
     why = Why({**shares, "nearness": SHARE / (1 + place) / factor}, hit.why.words)

@@ -329,8 +329,7 @@ class SearchReader:
         if setting is None:
             return False
         first = replace(filters, sources=frozenset(("message",)), limit=1)
-        messages = _messages(self._matched_everywhere(setting, first))
-        ranking = MessageRanking(setting, messages.values(), first)
+        ranking = MessageRanking(setting, _messages(self._matched_everywhere(setting, first)).values(), first)
         return ranking.most * setting.length > BY_CHANCE + setting.length / ONE_IN
 
     def _matched_everywhere(self, query: Query, filters: Filters) -> dict[str, list[list[Matched]]]:
@@ -340,7 +339,7 @@ class SearchReader:
 
     def _find(self, query: Query, filters: Filters) -> list[Hit]:
         matched = self._matched_everywhere(query, filters)
-        spaces = tuple(matched)
+        spaces, names = tuple(matched), {space: self.scope.reference(space) for space in matched}
         messages = _messages(matched)
         ranking = MessageRanking(query, messages.values(), filters)
         best = dict(zip(messages, ranking.best, strict=True))
@@ -353,7 +352,7 @@ class SearchReader:
                         yield from match.view.source.find(match, query, wanted)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
-        read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)])
+        read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)], names)
         answers = ranking.answers(read) if filters.answers else {}
         hits: dict[object, Hit] = {}
         give_way: dict[object, Hit] = {}
@@ -362,7 +361,7 @@ class SearchReader:
             answer = None if isinstance(ranked, Hit) else answers.get(ranked)
             is_bare = hit and filters.answers and hit.source == "message" and asks_only(hit.text)
             for message in filter(None, (answer, hit) if is_bare else (hit, answer)):
-                label = nearness.labelled(message, self.scope, spaces, place)
+                label = nearness.labelled(message, self.scope, names[spaces[place]], place)
                 (give_way if is_bare and not answer else hits).setdefault(key_of(label), label)
         return list((hits | give_way).values())[: filters.limit]
 
