@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import product
@@ -14,7 +14,7 @@ import pytest
 from holdfast import Conflict, Memory
 
 # Each stores texts in a session, and gives all texts that are in it then.
-Used = Callable[..., Awaitable[list[str]]]
+Used = Callable[..., Coroutine[Any, Any, list[str]]]
 
 
 async def agent_framework(memory: Memory, session: str, *texts: str) -> list[str]:
@@ -31,8 +31,10 @@ async def claude_agent(memory: Memory, session: str, *texts: str) -> list[str]:
     from holdfast.integrations.claude_agent import HoldfastSessionStore
 
     store, key = HoldfastSessionStore(memory), {"project_key": "p", "session_id": session}
-    await store.append(key, [{"type": "x", "text": text} for text in texts])
-    return [str(one["text"]) for one in await store.load(key) or []]
+    entries: list[Any] = [{"type": "x", "text": text} for text in texts]
+    await store.append(key, entries)
+    loaded: list[Any] = await store.load(key) or []
+    return [one["text"] for one in loaded]
 
 
 async def google_adk(memory: Memory, session: str, *texts: str) -> list[str]:
