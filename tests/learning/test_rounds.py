@@ -50,7 +50,7 @@ def test_a_round_reads_what_was_touched(memory: Memory, ran: Counter[str], clock
         clock.move(hours=2)
         settle(memory)
         ran.clear()
-        assert memory.learning.work(everyone=True).noop
+        assert memory.learning.work(everyone=True).why == "Nothing is due."
         idle = ran.total()
         assert memory.scoped(user="user 3").chat("c").append(role="user", content="And coffee.").seq
         ran.clear()

@@ -18,7 +18,8 @@ class WorkResult:
 
     `records` were learned, `dropped` counts the proposals that were left out (reason → number), `notes` are
     remarks on single jobs. `calls` and tokens are those of models; of a dry run, what they would be.
-    `waiting` jobs are left: not due yet, or in need of a model, also to read again what rules have read.
+    `waiting` jobs are left: not due yet, or in need of a model, also to read again what rules have read; of
+    all users, those of whom something was new or due.
     """
 
     done: tuple[Job, ...] = ()
@@ -59,7 +60,7 @@ def explain(done: WorkResult) -> WorkResult:
 
 def total(results: Sequence[WorkResult]) -> WorkResult:
     """Return the sum of several results, with the `why` of the last one."""
-    last = results[-1] if results else WorkResult(why="There are no sessions.")
+    last = results[-1] if results else WorkResult(why="Nothing is due.")
     dropped: Counter[str] = Counter()
     for result in results:
         dropped.update(result.dropped)
