@@ -172,8 +172,7 @@ class _ByKernel:
         docs, (*values, output, date, plain, raised, total), bits = found
         bonuses = {"output": output, "date": date, "own words": raised - plain, "later": total - raised}
         parts, factors = dict(zip(_PARTS, values, strict=False)), dict(zip(_FACTORS, values[3:], strict=True))
-        matched = np.unpackbits(bits[0] | bits[1], axis=1, bitorder="little").view(np.bool_)
-        match_words = partial(_words_of, self._corpus.terms, matched)
+        match_words = partial(_words, self._corpus.terms, bits[0] | bits[1])
         return Scores(docs, total, parts, factors, bonuses, _ceiling(self.sums, self._corpus), match_words)
 
 
@@ -312,7 +311,7 @@ def _match_words(terms: Sequence[QueryTerm], every: Numbers, places: Sequence[in
     for n, term in enumerate(terms):
         if len(having := term.said.docs):
             matched[:, n] = having.take(having.searchsorted(docs), mode="clip") == docs
-    return _words_of(terms, matched, range(len(docs)))
+    return _words(terms, np.packbits(matched, axis=1, bitorder="little"), range(len(docs)))
 
 
 def _most(focus: Focus, columns: Columns) -> float:
@@ -349,7 +348,7 @@ def _exact(sums: SpaceSums, corpus: Corpus, docs: Numbers, bonus: Floats | None 
     if bonus is not None:
         bonuses["date"] = bonus.take(docs)
     total = _combine(docs, parts, factors, bonuses)
-    match_words = partial(_words_of, terms, (said | put_out).T)
+    match_words = partial(_words, terms, np.packbits((said | put_out).T, axis=1, bitorder="little"))
     return Scores(docs, total, parts, factors, bonuses, _ceiling(sums, corpus), match_words, said)
 
 
@@ -366,10 +365,11 @@ def _spoken(focus: Focus, columns: MessageColumns) -> Floats:
     return factors
 
 
-def _words_of(terms: Sequence[QueryTerm], matched: Mask, places: Sequence[int]) -> list[tuple[str, ...]]:
-    """Return the words of the query in the documents at some places, whose rows mark the terms of each."""
+def _words(terms: Sequence[QueryTerm], bits: NDArray[np.uint8], at: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return the words of the query in the documents at some places; a bit tells whether one has a term."""
     written = [term.written for term in terms]
-    return [tuple(dict.fromkeys(compress(written, row))) for row in matched[places].tolist()]
+    rows = np.unpackbits(bits[at], axis=1, bitorder="little").tolist()
+    return [tuple(dict.fromkeys(compress(written, row))) for row in rows]
 
 
 def score_alone(
