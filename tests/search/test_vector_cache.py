@@ -109,7 +109,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         memory.chat("a").append(role="user", content="training again")
         assert len(memory.recall("training")) >= 2
         assert len(kept._indexes) == 1
-        assert kept._total == sum(kept._sizes.values())
+        assert kept._total == sum(index.counted for index in kept._indexes.values())
 
 
 def test_another_process_learns_the_size_of_vectors_after_it_has_looked(shared_location: str) -> None:

@@ -122,13 +122,7 @@ class RecordReads(Handle):
         near = reader.vector_of(query, meaning, checked) if limit else None
         behind = reader.embed_missing() if check_flag(fresh, "fresh") else None
         hits = reader.search().recall(reader.scope, parsed, checked, near, each)
-        return Hits(self._masked(hits) if masked else hits, behind or hits.degraded)
-
-    def _masked(self, hits: Iterable[Hit]) -> list[Hit]:
-        display = Display(self._reader.database, self._reader.scope)
-        shown = display.mask(hits)
-        display.keep()
-        return shown
+        return Hits(_masked(reader, hits) if masked else hits, behind or hits.degraded)
 
     @logged
     def explain(
@@ -196,7 +190,7 @@ class RecordReads(Handle):
         explanation = explain(reader.search(), reader.scope, query, what, checked, near, reader.clock())
         if not masked:
             return explanation
-        hit, *above = self._masked([explanation.hit, *explanation.outranked_by])
+        hit, *above = _masked(reader, [explanation.hit, *explanation.outranked_by])
         return replace(explanation, hit=hit, outranked_by=tuple(above))
 
     @logged
@@ -348,3 +342,10 @@ class View(RecordReads):
 
     def __repr__(self) -> str:
         return f"View({self.scope}, version={self._as_of.moment().version})"
+
+
+def _masked(reader: RecordReader, hits: Iterable[Hit]) -> list[Hit]:
+    display = Display(reader.database, reader.scope)
+    shown = display.mask(hits)
+    display.keep()
+    return shown

@@ -107,9 +107,8 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
             searched = replace(filters, sources=filters.sources | {source})
             for group in reader.matched(space, query, searched):
                 for place, (view, _) in enumerate(group):
-                    document = (
-                        view.source.look_up(view, reference, filters) if view.source.name == source else None
-                    )
+                    is_source = view.source.name == source
+                    document = view.source.look_up(view, reference, filters) if is_source else None
                     if document is not None and identity in (None, document.hit.id):
                         return Candidate(document, space, query, group, place)
     raise InvalidInput(
@@ -124,12 +123,8 @@ def _failed_filters(candidate: Candidate, filters: Filters, own_space: str) -> t
     source = view.source.name
     names = []
     if source not in filters.sources:
-        set_for_others = [
-            name
-            for name, only in ONLY_OF.items()
-            if source not in only and getattr(filters, name) is not None
-        ]
-        names += set_for_others or ["sources"]
+        foreign = (name for name, only in ONLY_OF.items() if source not in only)
+        names += [name for name in foreign if getattr(filters, name) is not None] or ["sources"]
     if filters.chat is not None and candidate.space != own_space:
         names.append("chat")
     masks = view.source.masks(view, np.array([document.number]), filters)

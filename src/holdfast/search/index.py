@@ -49,8 +49,10 @@ class Index(Generic[C]):
         self.lock = threading.RLock()
         self._database = database
         self._events = events
-        self._space = space
+        self.space = space
         self.source = source
+        # The memory for which it was counted by who keeps it, in bytes.
+        self.counted = 0
         self._place = database, space, source.name
         # Summaries have no metadata.
         self.meta = None if source.name == "summary" else MetaMasks(database, space, source.name)
@@ -90,11 +92,11 @@ class Index(Generic[C]):
 
     def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
         """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
-        joined = self.source.joined(self._database, self._space, agent)
+        joined = self.source.joined(self._database, self.space, agent)
         viewer = Viewer(agent, joined, shared=self.source.shared)
         visible = self.source.visible(self.columns, viewer, as_of)
         postings = Postings(terms, self.parts, self.columns, visible)
-        of_space = self.source, self._database, self._space, viewer
+        of_space = self.source, self._database, self.space, viewer
         return SourceView(*of_space, self.columns, visible, postings, self.meta)
 
     def refresh_vectors(self, stored: VectorSet) -> None:
@@ -108,6 +110,10 @@ class Index(Generic[C]):
 
             self.vectors = VectorCache(*self._place, model)
         return self.vectors
+
+    def is_behind(self, state: stored.IndexState) -> bool:
+        """Return whether there is anything to `refresh`, or to count."""
+        return not self.counted or state.epoch != self._epoch or self._last(state) != self.covered
 
     def is_near(self, state: stored.IndexState, vectors: VectorSet | None) -> bool:
         """Return whether to refresh only has to add a few documents and vectors, and freezes none."""
@@ -146,7 +152,7 @@ class Index(Generic[C]):
             self._tell(0.0, total)
         while self.covered < newest:
             after, until = self.covered, min(newest, self.covered + _BATCH)
-            self._add(self.source.documents(self._database, self._space, after, until))
+            self._add(self.source.documents(self._database, self.space, after, until))
             if newest - before > _BATCH:
                 self._tell((self.covered - before) / (newest - before), total)
 
@@ -154,7 +160,7 @@ class Index(Generic[C]):
         """Report the share of the uncovered documents that is done, as an event."""
         # Another process may have stored or erased some meanwhile.
         told = Indexing(self.source.name, int(total * min(1.0, max(0.0, share))), total)
-        self._events.tell(Event("indexing", scope_of(self._space), indexing=told))
+        self._events.tell(Event("indexing", scope_of(self.space), indexing=told))
 
     def _last(self, state: stored.IndexState) -> int:
         return int(getattr(state, self.source.name))
@@ -171,19 +177,19 @@ class Index(Generic[C]):
             rows = self._rows(BEFORE_ALL)
         if self._newest or self._unstored:
             return
-        newest = self._last(stored.index_state(self._database, self._space))
+        newest = self._last(stored.index_state(self._database, self.space))
         for row in rows:
             segment = self._decode(row, newest)
             if segment is None:
-                stored.clear(self._database, self._space, segments.VERSION)
-                self._reset(stored.index_state(self._database, self._space).epoch)
+                stored.clear(self._database, self.space, segments.VERSION)
+                self._reset(stored.index_state(self._database, self.space).epoch)
                 return
             self._segments.append(segment)
             self._stored.append((row.first, row.last))
             self.columns.extend(segment)
 
     def _rows(self, after: int) -> list[stored.StoredSegment]:
-        return stored.load(self._database, self._space, segments.VERSION, after, self.source.name)
+        return stored.load(self._database, self.space, segments.VERSION, after, self.source.name)
 
     def _decode(self, row: stored.StoredSegment, newest: int) -> Segment | None:
         try:
@@ -202,7 +208,7 @@ class Index(Generic[C]):
             logging.getLogger("holdfast").warning(
                 "The index of space %r is made again from the log: "
                 "the segment of documents %d to %d cannot be used (%s).",
-                self._space,
+                self.space,
                 row.first,
                 row.last,
                 error,
@@ -243,12 +249,12 @@ class Index(Generic[C]):
 
             # A read needs no writable database: the next one tries again.
             logging.getLogger("holdfast").info(
-                "The index of space %r could not be stored: %s", self._space, error
+                "The index of space %r could not be stored: %s", self.space, error
             )
             return False
         if not done:
             # Another process stored other segments, or erased documents of these: start from its segments.
-            self._reset(stored.index_state(self._database, self._space).epoch)
+            self._reset(stored.index_state(self._database, self.space).epoch)
             self._load()
         return done
 

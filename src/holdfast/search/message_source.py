@@ -124,12 +124,12 @@ def _copies(
 ) -> dict[int, dict[str, Any]]:
     """Return for messages that others repeat how many `times` it was said, and when `last`, for the hit."""
     same = view.columns.same[: view.columns.last + 1]
-    own = same[[doc for doc in docs if same[doc]]]
+    own, ends = same[[doc for doc in docs if same[doc]]], np.zeros(2**16, bool)
     # Nearly all are said once: one look at the ends of the hashes of all texts tells.
-    ends = np.bincount(own.astype(np.uint16), minlength=2**16) > 0
+    ends[own.astype(np.uint16)] = True
     every = np.flatnonzero(ends.take(same.astype(np.uint16)))
-    every = every[np.isin(same.take(every), own)]
-    if len(every) == len(docs):
+    every = every[np.isin(same.take(every), own, kind="sort")]
+    if len(every) == len(own):
         return {}
     masks = [mask for _, mask in _masks(view, every, filters)]
     every = every[np.logical_and.reduce(masks)] if masks else every

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.types import Hit, Scope, Why
@@ -28,11 +27,12 @@ def weight(place: int) -> float:
 
 
 def joined(
-    scope: Scope, spaces: Sequence[str], filters: Filters, find: Callable[[str, Filters], Iterable[F]]
+    scope: Scope, spaces: Sequence[str], filters: Filters, find: Callable[[str, int, float], Iterable[F]]
 ) -> list[tuple[F, int]]:
     """Return the hits of spaces, nearest first, as one list, best first, each with the place of its space.
 
-    In layers, of records with the same kind and text that of the nearest space stays.
+    `find` is given a space, the most hits and the least score. In layers, of records with the same kind and
+    text that of the nearest space stays.
     """
     best: list[tuple[float, F, int]] = []
     known: set[tuple[str, str] | None] = set()
@@ -40,8 +40,8 @@ def joined(
     for place, space in enumerate(spaces):
         factor = weight(place) if scope.is_layered else 1.0
         # As many more as may be dropped again, but none that could not be among the best.
-        wanted = replace(filters, limit=filters.limit + len(known), min_score=min(1.0, least / factor))
-        hits = [hit for hit in find(space, wanted) if _text(hit) not in known]
+        found = find(space, filters.limit + len(known), min(1.0, least / factor))
+        hits = [hit for hit in found if _text(hit) not in known]
         known |= {key for hit in hits if scope.is_layered and (key := _text(hit))}
         best += ((hit.score * factor, hit, place) for hit in hits)
         best.sort(key=lambda entry: -entry[0])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from itertools import accumulate, pairwise, starmap
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ MAX_TERMS = 256
 MAX_DATES = 16
 # Terms of a query whose pronouns name a speaker; a longer text just happens to have some.
 SHORT = 16
+# The tokens whose terms are kept, and the characters of each: about 2 MB.
+_CACHED_TOKENS, _CACHED_LENGTH = 2_048, 40
 # What the other spelling of a word counts: it stands in the same messages, most often.
 _SPELLED_OUT = 0.3
 
@@ -136,7 +139,9 @@ def parse(
             "Ask a question, or name some words to look for.",
         )
     asking, setting, said = split_request(query)
-    request = _parse(asking, named, now) if asking and (named := _words(asking)) else None
+    if not asking:
+        return _parse(query, words, now)
+    request = _parse(asking, named, now) if (named := _words(asking)) else None
     if request:
         query, words = said, _words(said)
     return replace(
@@ -149,10 +154,11 @@ def parse(
 
 def _parse(query: str, words: tuple[Word, ...], now: datetime | None) -> Query:
     lower = query.lower() if query.isascii() else analyze.fold(query)
-    roles = {role for role, pronoun in _PRONOUNS.items() if _length(words) <= SHORT and pronoun.search(lower)}
+    length = sum(min(1.0, word.weight) for word in words)
+    roles = {role for role, pronoun in _PRONOUNS.items() if length <= SHORT and pronoun.search(lower)}
     return Query(
         words=words,
-        length=_length(words),
+        length=length,
         roles=frozenset(roles),
         asks_time=bool(_ASKS_TIME.search(lower)),
         dates=tuple(find_dates(query)[:MAX_DATES]),
@@ -160,10 +166,6 @@ def _parse(query: str, words: tuple[Word, ...], now: datetime | None) -> Query:
         zone=now.tzinfo or UTC if now else UTC,
         same=analyze.hash_same(query) if is_question(query) else None,
     )
-
-
-def _length(words: tuple[Word, ...]) -> float:
-    return sum(min(1.0, word.weight) for word in words)
 
 
 def _words(query: str) -> tuple[Word, ...]:
@@ -197,25 +199,35 @@ def _terms(every: Sequence[str]) -> tuple[dict[str, float], dict[str, str], dict
     symbols: dict[str, float] = {}
     written: dict[str, str] = {}
     variants: dict[str, list[str]] = {}
-    tokens = [(token, analyze.weigh(token)) for token in every]
-    foreign = foreign_stop_words((word for _, words in tokens for word, _ in words), analyze.STOP_WORDS)
-    for token, words in tokens:
-        for word, weight in words:
+    tokens = [_read_cached(token) if len(token) <= _CACHED_LENGTH else _read(token) for token in every]
+    foreign = foreign_stop_words((word for words, *_ in tokens for word, _, _ in words), analyze.STOP_WORDS)
+    for token, (words, whole, others, spelled) in zip(every, tokens, strict=True):
+        for word, weight, term in words:
             into = counts if weight and word not in foreign else stops
             into = symbols if analyze.is_symbol(token) else into
-            term = analyze.normal(word) if weight or not word.isascii() else word
             into[term] = into.get(term, 0) + (weight or 1)
             written.setdefault(term, word)
-        whole = analyze.whole_term(token)
         if whole:
             counts[whole] = counts.get(whole, 0) + 1
             written.setdefault(whole, token)
-        last = whole or (analyze.normal(words[-1][0]) if words else token)
-        variants.setdefault(last, []).extend(analyze.variants(token))
-        spelled = analyze.spelled_out(token)
+        if others:
+            last = whole or (analyze.normal(words[-1][0]) if words else token)
+            variants.setdefault(last, []).extend(others)
         if spelled and spelled not in counts:
             counts[spelled], written[spelled] = _SPELLED_OUT, token
     return counts or stops or symbols, written, variants
+
+
+def _read(token: str) -> tuple[list[tuple[str, float, str]], str | None, list[str], str | None]:
+    """Return the words of a token, each with its weight and its term, and the other terms of the token."""
+    words = [
+        (word, weight, analyze.normal(word) if weight or not word.isascii() else word)
+        for word, weight in analyze.weigh(token)
+    ]
+    return words, analyze.whole_term(token), analyze.variants(token), analyze.spelled_out(token)
+
+
+_read_cached = lru_cache(maxsize=_CACHED_TOKENS)(_read)
 
 
 def _others(terms: Iterable[str], known: Container[str]) -> Iterator[tuple[int, str]]:

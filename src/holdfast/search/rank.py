@@ -13,6 +13,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ class Scores:
         """Return the reasons for the score at each of some places."""
         if not places:
             return []
-        signals = self._signals(places)
+        signals = self._signals(np.asarray(places))
         totals: list[float] = np.asarray(sum(signals.values())).tolist()
         # All at once: to take single numbers from an array costs more than the work on them.
         rows = zip(*(values.tolist() for values in signals.values()), strict=True)
@@ -94,17 +95,17 @@ class Scores:
             for total, row, words in zip(totals, rows, matches, strict=True)
         ]
 
-    def _signals(self, places: Sequence[int] | Numbers) -> dict[str, Floats]:
+    def _signals(self, places: Numbers) -> dict[str, Floats]:
         """Return the amount that each signal adds to the score at each of some places."""
-        scale = self.factors["substance"][places]
-        signals = {name: values[places] * scale for name, values in self.parts.items()}
+        scale = self.factors["substance"].take(places)
+        signals = {name: values.take(places) * scale for name, values in self.parts.items()}
         running = sum(signals.values())
         for name, values in self.factors.items():
             if name != "substance":
-                factor = values[places]
+                factor = values.take(places)
                 signals[name] = running * (factor - 1)
                 running = running * factor
-        return signals | {name: values[places] for name, values in self.bonuses.items()}
+        return signals | {name: values.take(places) for name, values in self.bonuses.items()}
 
 
 def score(corpus: Corpus, limit: int, later: Later | None) -> Scores:
@@ -171,7 +172,7 @@ class _ByKernel:
         docs, (*values, output, date, plain, raised, total), bits = found
         bonuses = {"output": output, "date": date, "own words": raised - plain, "later": total - raised}
         parts, factors = dict(zip(_PARTS, values, strict=False)), dict(zip(_FACTORS, values[3:], strict=True))
-        match_words = partial(_words_of_bits, self._corpus.terms, bits)
+        match_words = partial(_words, self._corpus.terms, bits[0] | bits[1])
         return Scores(docs, total, parts, factors, bonuses, _ceiling(self.sums, self._corpus), match_words)
 
 
@@ -306,21 +307,11 @@ def raise_later(scores: Scores, columns: MessageColumns, limit: int, later: Late
 
 def _match_words(terms: Sequence[QueryTerm], every: Numbers, places: Sequence[int]) -> list[tuple[str, ...]]:
     """Return the words of the query in the records or summaries at some places; these have no output."""
-    docs = every[places]
-    matches: list[dict[str, None]] = [{} for _ in docs]
-    for term in terms:
+    docs, matched = every[places], np.zeros((len(places), len(terms)), bool)
+    for n, term in enumerate(terms):
         if len(having := term.said.docs):
-            found = having.take(np.minimum(having.searchsorted(docs), len(having) - 1)) == docs
-            for place in np.flatnonzero(found).tolist():
-                matches[place][term.written] = None
-    return [tuple(words) for words in matches]
-
-
-def _words_of_bits(
-    terms: Sequence[QueryTerm], bits: NDArray[np.uint8], places: Sequence[int]
-) -> list[tuple[str, ...]]:
-    matched = np.unpackbits(bits[0, places] | bits[1, places], axis=1, bitorder="little").view(np.bool_)
-    return _words_of(terms, matched.T, range(len(places)))
+            matched[:, n] = having.take(having.searchsorted(docs), mode="clip") == docs
+    return _words(terms, np.packbits(matched, axis=1, bitorder="little"), range(len(docs)))
 
 
 def _most(focus: Focus, columns: Columns) -> float:
@@ -356,7 +347,8 @@ def _exact(sums: SpaceSums, corpus: Corpus, docs: Numbers, bonus: Floats | None 
     bonuses = {"output": output}
     if bonus is not None:
         bonuses["date"] = bonus.take(docs)
-    total, match_words = _combine(docs, parts, factors, bonuses), partial(_words_of, terms, said | put_out)
+    total = _combine(docs, parts, factors, bonuses)
+    match_words = partial(_words, terms, np.packbits((said | put_out).T, axis=1, bitorder="little"))
     return Scores(docs, total, parts, factors, bonuses, _ceiling(sums, corpus), match_words, said)
 
 
@@ -373,10 +365,11 @@ def _spoken(focus: Focus, columns: MessageColumns) -> Floats:
     return factors
 
 
-def _words_of(terms: Sequence[QueryTerm], matched: Mask, places: Sequence[int]) -> list[tuple[str, ...]]:
-    """Return the words of the query at some places, from a mask of the terms at each."""
-    rows = matched[:, places].T
-    return [tuple(dict.fromkeys(terms[n].written for n in np.flatnonzero(row).tolist())) for row in rows]
+def _words(terms: Sequence[QueryTerm], bits: NDArray[np.uint8], at: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return the words of the query in the documents at some places; a bit tells whether one has a term."""
+    written = [term.written for term in terms]
+    rows = np.unpackbits(bits[at], axis=1, bitorder="little").tolist()
+    return [tuple(dict.fromkeys(compress(written, row))) for row in rows]
 
 
 def score_alone(

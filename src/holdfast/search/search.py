@@ -73,7 +73,6 @@ class Search:
         self._events = events
         self._embedder = embedder
         self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
-        self._sizes: dict[tuple[str, SearchSource[Any]], int] = {}
         self._total = 0
         self._lock = threading.Lock()
 
@@ -173,7 +172,7 @@ class Search:
                     # This may take long: nothing but this index waits for it.
                     with index.lock:
                         state = segments.index_state(self._database, space)
-                        self._refresh(space, index, state, self._vector_set(space, meaning))
+                        self._refresh(index, state, self._vector_set(space, meaning))
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
 
     def _read_metadata(
@@ -200,15 +199,18 @@ class Search:
 
     def _catch_up(self, indexes: Mapping[str, Sequence[Index[Any]]], meaning: QueryVector | None) -> bool:
         """Bring indexes up to what one read shows; return False where that would take long."""
-        states = {
-            space: segments.index_state(self._database, space) for space, some in indexes.items() if some
-        }
+        spaces = [space for space, some in indexes.items() if some]
+        states = dict(zip(spaces, segments.index_states(self._database, spaces), strict=True))
         stored = {space: self._vector_set(space, meaning) for space in states}
-        every = [(space, index) for space, some in indexes.items() for index in some]
-        if not all(index.is_near(states[space], stored[space]) for space, index in every):
+        every = [
+            index
+            for index in chain.from_iterable(indexes.values())
+            if stored[index.space] or index.is_behind(states[index.space])
+        ]
+        if not all(index.is_near(states[index.space], stored[index.space]) for index in every):
             return False
-        for space, index in every:
-            self._refresh(space, index, states[space], stored[space])
+        for index in every:
+            self._refresh(index, states[index.space], stored[index.space])
         return True
 
     def rebuild(self, space: str) -> None:
@@ -234,24 +236,20 @@ class Search:
         return index
 
     def _refresh(
-        self, space: str, index: Index[Any], state: segments.IndexState, stored: vectors.VectorSet | None
+        self, index: Index[Any], state: segments.IndexState, stored: vectors.VectorSet | None
     ) -> None:
         """Bring an index up to date, and drop the least recently used ones when all take too much memory."""
-        before, key = index.covered, (space, index.source)
         index.refresh(state)
         if stored is not None:
             index.refresh_vectors(stored)
-        elif index.covered == before and key in self._sizes:
-            return
         size = index.nbytes
         with self._lock:
-            if key not in self._indexes:
+            if self._indexes.get((index.space, index.source)) is not index:
                 return
-            self._total += size - self._sizes.get(key, 0)
-            self._sizes[key] = size
+            self._total += size - index.counted
+            index.counted = size
             while self._total > CACHE_BYTES and len(self._indexes) > 1:
-                oldest, _ = self._indexes.popitem(last=False)
-                self._total -= self._sizes.pop(oldest, 0)
+                self._total -= self._indexes.popitem(last=False)[1].counted
 
 
 def _slips(
@@ -315,14 +313,14 @@ class SearchReader:
         by_request = self._find(query.request, every)
         likely = {key_of(hit): hit.score for hit in by_request}
         hits = self._find(query, every)
-        hits = [changed(hit, score=max(hit.score, likely.pop(key_of(hit), 0.0))) for hit in hits]
+        scores = [max(hit.score, likely.pop(key_of(hit), 0.0)) for hit in hits]
         if query.points_back or self._is_told_of(query.setting, filters):
-            least = accumulate((hit.score for hit in hits), min)
-            hits = [changed(hit, score=score) for hit, score in zip(hits, least, strict=True)]
+            scores = list(accumulate(scores, min))
         else:
-            hits += [hit for hit in by_request if key_of(hit) in likely]
-            hits.sort(key=lambda hit: -hit.score)
-        return [hit for hit in hits[: filters.limit] if hit.score >= filters.min_score]
+            left = [hit for hit in by_request if key_of(hit) in likely]
+            hits, scores = hits + left, scores + [hit.score for hit in left]
+        best = sorted(zip(scores, hits, strict=True), key=lambda scored: -scored[0])[: filters.limit]
+        return [changed(hit, score=score) for score, hit in best if score >= filters.min_score]
 
     def _is_told_of(self, setting: Query | None, filters: Filters) -> bool:
         """Return whether a message has more of the words of a setting than small talk has by chance."""
@@ -344,12 +342,12 @@ class SearchReader:
         ranking = MessageRanking(query, messages.values(), filters)
         best = dict(zip(messages, ranking.best, strict=True))
 
-        def find(space: str, wanted: Filters) -> Iterator[Hit | RankedMessage]:
-            yield from (message for message in best.get(space, ()) if message.score >= wanted.min_score)
-            for group in matched[space]:
-                for match in group:
-                    if match.view.source.find is not None and (match.terms or match.view.near):
-                        yield from match.view.source.find(match, query, wanted)
+        def find(space: str, limit: int, least: float) -> Iterator[Hit | RankedMessage]:
+            yield from (message for message in best.get(space, ()) if message.score >= least)
+            for match in chain.from_iterable(matched[space]):
+                if match.view.source.find is not None and (match.terms or match.view.near):
+                    wanted = replace(filters, limit=limit, min_score=least)
+                    yield from match.view.source.find(match, query, wanted)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)], names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -26,7 +27,7 @@ def may_be_slip(word: str) -> bool:
 
 
 class Vocabulary:
-    """Distinct words, with their lengths and letters as arrays, which are made when they are first needed."""
+    """Distinct words in order; their lengths and letters are arrays, made when they are first needed."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
@@ -36,16 +37,17 @@ class Vocabulary:
 
         One letter may be wrong, two in a longer word: missing, too many, another one, or two exchanged. The
         first is right, and so is the last of a short word, which else may be another form. Compares lengths
-        and letters with all words at once, and letter by letter with the few that are left.
+        and letters with all words of its first letter at once, and letter by letter with the few left.
         """
-        most = 1 + (len(word) >= TWO_WRONG)
-        near = np.abs(self._lengths - len(word)) <= most
-        differing = (self._letters ^ np.uint32(_mask(word))).view(np.uint8).reshape(-1, 4)
+        most, first = 1 + (len(word) >= TWO_WRONG), bisect_left(self.words, word[0])
+        some = slice(first, bisect_left(self.words, chr(ord(word[0]) + 1)))
+        near = np.abs(self._lengths[some] - len(word)) <= most
+        differing = (self._letters[some] ^ np.uint32(_mask(word))).view(np.uint8).reshape(-1, 4)
         near &= _BITS.take(differing).sum(axis=1) <= 2 * most
         found = []
         for place in np.flatnonzero(near).tolist():
-            other = self.words[place]
-            if other[0] == word[0] and (len(word) >= TWO_WRONG or other[-1] == word[-1]):
+            other = self.words[first + place]
+            if len(word) >= TWO_WRONG or other[-1] == word[-1]:
                 slips = count_slips(word, other, most)
                 if 0 < slips <= most:
                     found.append((slips, other))

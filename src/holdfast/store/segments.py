@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 _STATE = f"""
-    SELECT ({NEWEST_DOC}) AS doc, coalesce(max(summaries), 0) AS summaries,
+    SELECT {{0}} AS n, ({NEWEST_DOC}) AS doc, coalesce(max(summaries), 0) AS summaries,
         coalesce(max(version), 0) AS version, coalesce(max(epoch), 0) AS epoch
-    FROM spaces WHERE space = :space"""
+    FROM spaces WHERE space = :space""".replace(":space", ":space{0}")
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _NEXT_EPOCH = """
     INSERT INTO spaces (space, epoch) VALUES (:space, 1)
@@ -62,7 +62,14 @@ class StoredSegment(NamedTuple):
 
 def index_state(db: Reader, space: str) -> IndexState:
     """Return the numbers of the newest documents of a space, 0 for none, and the epoch of its index."""
-    return IndexState(*db.all(_STATE, space=space)[0])
+    return index_states(db, (space,))[0]
+
+
+def index_states(db: Reader, spaces: Sequence[str]) -> list[IndexState]:
+    """Return what `index_state` does of several spaces, read at once."""
+    sql = " UNION ALL ".join(map(_STATE.format, range(len(spaces))))
+    rows = db.all(sql, **{f"space{n}": space for n, space in enumerate(spaces)}) if spaces else []
+    return [IndexState(*state) for _, *state in sorted(rows)]
 
 
 def missing(db: Reader, space: str) -> tuple[int, list[tuple[int, int]]]:

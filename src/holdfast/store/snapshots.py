@@ -45,25 +45,23 @@ class Snapshot(NamedTuple):
 
 def read(db: Database, scope: Scope, chat: str) -> Snapshot | None:
     """Return the snapshot of a chat; None before its first prompt, and for an unknown chat."""
-    with db.reading() as reader:
-        rows = reader.all(_READ, space=scope.space, chat=chat)
-        if not rows:
-            return None
-        version, shared, at, others = rows[0]
-        further = _others(reader, scope, at, others)
-        return Snapshot(version, shared, at, *_select_both(reader, scope, _EPOCH), further)
+    rows = db.all(_READ, space=scope.space, chat=chat)
+    if not rows:
+        return None
+    version, shared, at, others = rows[0]
+    return Snapshot(version, shared, at, *_select_both(db, scope, _EPOCH), _others(db, scope, at, others))
 
 
 def now(db: Database, scope: Scope, time: int) -> Snapshot:
     """Return a snapshot of the newest versions, for a chat that has none."""
-    with db.reading() as reader:
-        version, shared = _select_both(reader, scope, _VERSION)
-        further = _others(reader, scope, time, _newest_versions(reader, scope))
-        return Snapshot(version, shared, time, *_select_both(reader, scope, _EPOCH), further)
+    version, shared = _select_both(db, scope, _VERSION)
+    further = _others(db, scope, time, _newest_versions(db, scope))
+    return Snapshot(version, shared, time, *_select_both(db, scope, _EPOCH), further)
 
 
 def _select_both(reader: Reader, scope: Scope, sql: str) -> tuple[int, int]:
-    return reader.all(sql, space=scope.space)[0][0], reader.all(sql, space=scope.shared.space)[0][0]
+    both = f"SELECT ({sql}) AS version, ({sql.replace(':space', ':shared')}) AS shared"
+    return reader.all(both, space=scope.space, shared=scope.shared.space)[0]
 
 
 def _newest_versions(reader: Reader, scope: Scope) -> str | None:
@@ -91,9 +89,7 @@ def _other_spaces(scope: Scope) -> tuple[str, ...]:
 def freeze(db: Database, scope: Scope, chat: str, time: int) -> None:
     """Take the snapshot of a chat that has none; do nothing for an unknown chat."""
     keys = {"space": scope.space, "chat": chat}
-    with db.reading() as reader:
-        missing = not reader.all(_READ, **keys) and reader.all(_EXISTS, **keys)
-    if missing:
+    if not db.all(_READ, **keys) and db.all(_EXISTS, **keys):
         _take(db, scope, chat, time, again=False)
 
 
