@@ -14,8 +14,6 @@ from benchmarks import CHECKOUT
 from benchmarks.report import Table
 
 FILE = CHECKOUT / "benchmarks" / "landed.json"
-WORSE = 1.1  # times what it was
-_BUSY = 0.5  # of the cores, before anything is measured
 _KEPT = ("commit", "machine", "effort", "ratios")
 
 Numbers = Mapping[str, Any]
@@ -31,7 +29,7 @@ def held_against(numbers: Numbers, file: Path) -> dict[str, object]:
     then = json.loads(file.read_text("utf-8")) if file.exists() else {}
     before, now = then.get("ratios", {}), numbers["ratios"]
     both = [(name, before[name], now[name]) for name in now if name in before]
-    worse = [one for one in both if one[2] > WORSE * one[1]]
+    worse = [one for one in both if one[2] > 1.1 * one[1]]
     return {"worse": worse, "doubts": list(_doubts(numbers, then)) if before else ["nothing was saved"]}
 
 
@@ -39,7 +37,8 @@ def _doubts(numbers: Numbers, then: Numbers) -> Iterator[str]:
     if numbers["effort"] != then["effort"]:
         yield f"rounds {numbers['effort']} now, {then['effort']} then"
     for when, machine in (("now", numbers["machine"]), ("then", then["machine"])):
-        if (machine["load"] or 0) > _BUSY * (machine["cores"] or 1):
+        # Taken before anything is measured.
+        if (machine["load"] or 0) > (machine["cores"] or 1) / 2:
             yield f"a load of {machine['load']} on {machine['cores']} cores {when}"
 
 

@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_483,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_412,
+    "store": 5_414,
     "llm": 1_233,
     "search": 3_364,
     "dedup": 1_353,
@@ -25,5 +25,5 @@ BUDGETS = {
     "commands": 4_152,
     "hooks": 3_026,
     "formats demo": 4_743,
-    "benchmarks scripts": 6_132,
+    "benchmarks scripts": 6_130,
 }

@@ -22,7 +22,7 @@ from holdfast.store.connect import open_database
 from holdfast.store.database import Durability
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.text.zones import check_zone
-from holdfast.types import Scope, check_flag, check_key
+from holdfast.types import Scope, check_count, check_flag, check_key
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
@@ -84,6 +84,8 @@ class Memory(MemoryHandle):
             credentials masked, by `learning.work`. See `docs/meaning.md`.
         read_only: whether nothing is written, not even an index or a count of uses, so that the file or the
             folder may be one that this user cannot write to; a call that would write raises Denied.
+        cache_bytes: how much memory the indexes of recall take, of the users who asked last; that of the last
+            one stays, however large. One that was let go is read again by the next recall of its user.
 
     Raises:
         InvalidInput: an argument is not usable, or with `embed="auto"` what HOLDFAST_EMBED names.
@@ -116,6 +118,7 @@ class Memory(MemoryHandle):
         guard: Guard | None = None,
         embed: Embed | None = None,
         read_only: bool = False,
+        cache_bytes: int = 512 * 2**20,
     ) -> None:
         scope = Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads))
         check_name_is_open(scope.agent, "The name of the agent")
@@ -124,9 +127,9 @@ class Memory(MemoryHandle):
         check_settings(learning)
         model, embedder = guard_model(guard), embedder_of(embed)
         count, time = counter(count_tokens), checked_clock(clock, check_zone(zone))
-        only_reads = check_flag(read_only, "read_only")
+        only_reads, most = check_flag(read_only, "read_only"), check_count(cache_bytes, "cache_bytes")
         database = open_database(location, durability, check_key(key), read_only=only_reads)
-        runtime = Runtime(database, count, time, rows, learning, policy, guard=model, embedder=embedder)
+        runtime = Runtime(database, count, time, rows, learning, policy, most, guard=model, embedder=embedder)
         super().__init__(runtime, scope, admin=is_admin)
 
     @property

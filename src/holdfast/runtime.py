@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from holdfast.prompt.window import Policy
     from holdfast.records.intake import Intake
     from holdfast.records.writing import RecordWriter
-    from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.search import Search
     from holdfast.settings import Learning
     from holdfast.store.database import Database
@@ -59,6 +58,7 @@ class Runtime:
         kinds: Mapping[str, Kind],
         learning: Learning | None,
         policy: Policy | None,
+        cache_bytes: int,
         *,
         guard: Model | None = None,
         embedder: Embedder | None = None,
@@ -72,6 +72,7 @@ class Runtime:
         self.kinds = kinds
         self._learning = learning
         self._policy = policy
+        self._cache_bytes = cache_bytes
         # Of the caller.
         self.guard = guard
         self.embedder = embedder
@@ -104,19 +105,15 @@ class Runtime:
     def search(self) -> Search:
         """Return the search over this database."""
         # numpy is loaded by the first recall.
+        from holdfast.search.meaning import QueryEmbedder
         from holdfast.search.search import Search
 
         with self.lock:
             if self._search is None:
-                self._search = Search(self.database, self.events, self._query_embedder())
+                own = self.embedder
+                embed = QueryEmbedder(own, self.meter, self.learning.query_patience) if own else None
+                self._search = Search(self.database, self.events, embed, self._cache_bytes)
             return self._search
-
-    def _query_embedder(self) -> QueryEmbedder | None:
-        if self.embedder is None:
-            return None
-        from holdfast.search.meaning import QueryEmbedder
-
-        return QueryEmbedder(self.embedder, self.meter, self.learning.query_patience)
 
     def executor(self) -> Executor:
         """Return the threads that awaited methods run on."""

@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 
 from holdfast import Memory
-from holdfast.search import index, search
+from holdfast.search import index
 from recall_corpora import ask, ask_all, found, run_python, start_python
 
 pytest_plugins = ["recall_fixtures"]
@@ -139,12 +139,10 @@ def test_threads_that_write_to_one_space_find_every_message_at_once(
 
 
 def test_threads_that_search_many_spaces_while_indexes_are_let_go(
-    space: Memory, frozen_often: None, monkeypatch: pytest.MonkeyPatch
+    shared_location: str, frozen_often: None
 ) -> None:
-    monkeypatch.setattr(search, "CACHE_BYTES", 1)
-
     def write(user: str) -> list[int]:
-        mine = space.scoped(user=user)
+        mine = memory.scoped(user=user)
         missing = []
         for n in range(20):
             mine.chat("a").append(role="user", content=f"word{n} of {user}")
@@ -152,7 +150,7 @@ def test_threads_that_search_many_spaces_while_indexes_are_let_go(
                 missing.append(n)
         return missing
 
-    with ThreadPoolExecutor(4) as pool:
+    with Memory(shared_location, admin=True, cache_bytes=1) as memory, ThreadPoolExecutor(4) as pool:
         assert list(pool.map(write, ["u1", "u2", "u3", "u4"])) == [[], [], [], []]
 
 

@@ -18,6 +18,7 @@ from benchmarks.readers import found_in
 from hatch_build import SOURCE, compile_kernel
 from holdfast import Memory
 from holdfast.search.kernel import BUILT, kernel_in_use
+from programs import run
 from recall_corpora import QUERIES, Said, conversations, tell, texts
 from soak import SEED, cases
 
@@ -168,3 +169,13 @@ def test_without_a_compiler_numpy_is_told(
         assert not compile_kernel(ROOT / SOURCE, kernel)
         assert not kernel.exists()
         assert "recalls go by numpy" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("built", ["", "; older.VERSION = 1"])
+def test_a_kernel_of_another_version_is_not_used(built: str) -> None:
+    program = (
+        f"import sys, types; older = types.ModuleType('_kernel'){built}\n"
+        "sys.modules['holdfast.search._kernel'] = older\n"
+        "from holdfast.search.kernel import kernel_in_use; print(kernel_in_use())"
+    )
+    assert run(program).strip() == "numpy"

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from embedders import Letters, letters
 from holdfast import Learning, Memory
 from holdfast.llm.embedding import Embed
-from holdfast.search import search
 from holdfast.search import vectors as scanned
 from holdfast.search.message_source import MESSAGES
 from holdfast.store import vectors
@@ -96,16 +95,14 @@ def test_many_are_loaded_in_pages_before_the_read(monkeypatch: pytest.MonkeyPatc
         assert numbers == list(range(1, 21))
 
 
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened() as memory:
+def test_memory_is_bounded() -> None:
+    with Memory(":memory:", user="ada", admin=True, embed=letters, learning=QUIET, cache_bytes=1) as memory:
         for user in ("ada", "eve"):
             of = memory.scoped(user="") if user == "eve" else memory
             of.chat("a").append(role="user", content="training")
             of.learning.work()
         memory.recall("training")
         kept = memory._runtime.search()
-        assert len(kept._indexes) > 1
-        monkeypatch.setattr(search, "CACHE_BYTES", 1)
         memory.chat("a").append(role="user", content="training again")
         assert len(memory.recall("training")) >= 2
         assert len(kept._indexes) == 1

@@ -20,7 +20,7 @@ try:
 except ImportError:
     BUILT = False
 else:
-    BUILT = _kernel.VERSION == VERSION
+    BUILT = getattr(_kernel, "VERSION", 0) == VERSION
 
 # What the kernel reads, in its order.
 _NUMBERS = "last places blocks total_words total_output outputs".split()

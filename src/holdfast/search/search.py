@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from holdfast.store.records import AsOf
     from holdfast.types.where import Where
 
-# Bytes of indexes in memory; beyond it the least recently used ones are dropped.
-CACHE_BYTES = 512 * 2**20
 # Records that share most with a text, among which `similar` looks for those of one kind and target.
 NEAREST = 256
 _NOTHING = "Found by words alone: this embedder has embedded nothing here yet. Run `learning.work`."
@@ -68,10 +66,12 @@ class Search:
     Safe to share between threads.
     """
 
-    def __init__(self, database: Database, events: Events, embedder: QueryEmbedder | None = None) -> None:
+    def __init__(self, database: Database, events: Events, embed: QueryEmbedder | None, most: int) -> None:
         self._database = database
+        # The bytes of indexes in memory; beyond them the least recently used ones are dropped.
+        self._most = most
         self._events = events
-        self._embedder = embedder
+        self._embedder = embed
         self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
         self._total = 0
         self._lock = threading.Lock()
@@ -248,7 +248,7 @@ class Search:
                 return
             self._total += size - index.counted
             index.counted = size
-            while self._total > CACHE_BYTES and len(self._indexes) > 1:
+            while self._total > self._most and len(self._indexes) > 1:
                 self._total -= self._indexes.popitem(last=False)[1].counted
 
 

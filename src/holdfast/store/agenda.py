@@ -125,8 +125,3 @@ def release(db: Database, worker: WorkerKey, space: str, lease: int, due: int | 
     sql = _DROP if due is None else _SET_NEXT
     with db.writing(lasting=False) as tx:
         tx.all(sql, space=space, worker=worker.name, due=due, lease=lease)
-
-
-def forget(tx: Connection, space: str) -> None:
-    """Delete the rows of a space that was erased."""
-    tx.all("DELETE FROM agenda WHERE space = :space", space=space)

@@ -38,7 +38,8 @@ CHANGING: Mapping[str, tuple[str, ...]] = {
 _KEYED = -(1 << 63)
 # The checksum of a message whose numbers the database gave: `:sum`, that of the row without them, and above
 # its 32 bits their sum modulo a prime, which is another when any bit of them is.
-WITH_NUMBERS = ":sum + (1 + (length + 65537 * docs) % 2147483647) * 4294967296"
+_FACTOR, _PRIME = 65_537, 2**31 - 1
+WITH_NUMBERS = f":sum + (1 + (length + {_FACTOR} * docs) % {_PRIME}) * {1 << 32}"
 
 
 def seal(table: str, row: Mapping[str, Any], key: bytes) -> int:
@@ -96,7 +97,7 @@ def matches(table: str, row: Mapping[str, Any], key: bytes) -> bool | None:
     if checksum is not None and checksum < 0:
         return seal(table, row, key) == checksum if key else None
     if table == "messages" and (checksum or 0) >> 32:
-        numbers = 1 + (row["seq"] + 65537 * row["doc"]) % 2147483647
+        numbers = 1 + (row["seq"] + _FACTOR * row["doc"]) % _PRIME
         expected = (numbers << 32) + seal_without_numbers(row)
     else:
         expected = seal(table, row, b"")

@@ -83,6 +83,13 @@ def one_of(column: str, values: Iterable[Value]) -> tuple[str, dict[str, Value]]
     return f"{column} IN ({', '.join(f':{parameter}' for parameter in parameters) or 'NULL'})", parameters
 
 
+def of_each(sql: str, spaces: Iterable[str]) -> tuple[str, dict[str, Value]]:
+    """Return the query for what `sql` finds in each of some spaces, behind its place, and its parameters."""
+    values: dict[str, Value] = {f"space{n}": space for n, space in enumerate(spaces)}
+    found = enumerate(sql.replace(":space", f":{name}") for name in values)
+    return " UNION ALL ".join(f"SELECT {n} AS place, one.* FROM ({one}) AS one" for n, one in found), values
+
+
 def batched(values: Sequence[T], size: int = 500) -> Iterator[Sequence[T]]:
     """Iterate over values in parts that are small enough for one statement."""
     return (values[start : start + size] for start in range(0, len(values), size))

@@ -228,8 +228,8 @@ class _Eraser:
         segments.clear_in(self._tx, self._space)
         imports.forget(self._tx, self._space)
         jobs.revoke_leases(self._tx, self._space)
-        is_whole = target.record is None and target.chat is None
-        (agenda.forget if is_whole else agenda.touch)(self._tx, self._space)
+        if target.record or target.chat:
+            agenda.touch(self._tx, self._space)
 
     def _erase_chat(self, chat: str) -> None:
         self._tx.all(_KEEP_NUMBERS, space=self._space)
@@ -259,6 +259,7 @@ class _Eraser:
         self._records.erase("1 = 1")
         for table, statement in _OF_ALL.items():
             self._account.count(table, self._tx.all(statement, space=self._space))
+        self._tx.all("DELETE FROM agenda WHERE space = :space", space=self._space)
 
     def _erase_messages(self, chat: str, first: int, last: int) -> list[str]:
         """Erase messages, the rows that refer to them, and summaries; return the texts of the messages."""

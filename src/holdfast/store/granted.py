@@ -37,19 +37,18 @@ class _CheckedConnection:
         self._inner.many(sql, some)
 
     def add_messages(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
-        for space in {row["space"] for row in rows}:
-            self._check(sql, {"space": space})
+        self._check(sql, {"space": rows[0]["space"]})
         self._inner.add_messages(sql, rows)
 
     def lock(self, space: str) -> None:
         self._inner.lock(space)
 
     def _check(self, sql: str, values: Mapping[str, Value]) -> None:
-        space = values.get("space")
-        # The row that counts the erasures of the database is no space.
-        if isinstance(space, str) and "/" in space:
-            is_read = sql.lstrip()[:6].upper() == "SELECT"
-            grants.check(self._inner, self._scope, space, "read" if is_read else "write")
+        is_read = sql.lstrip()[:6].upper() == "SELECT"
+        for name, space in values.items():
+            # The row that counts the erasures of the database is no space.
+            if name.startswith("space") and isinstance(space, str) and "/" in space:
+                grants.check(self._inner, self._scope, space, "read" if is_read else "write")
 
 
 class GrantedDatabase(Database):

@@ -104,8 +104,8 @@ def _append_alone(db: Database, scope: Scope, chat: str, row: dict[str, Any], pr
     answers_prompt = row["role"] == "assistant" and (prompt.shown or prompt.unstored)
     if db.key or row["id"] or row["calls"] or row["answers"] or answers_prompt:
         return False
-    whole = {**row, "space": scope.space, "chat": chat, "given": 0, "doc": 0}
-    whole["id"] = f"{random.getrandbits(32):08x}"
+    keys = {"space": scope.space, "chat": chat, "given": 0, "doc": 0, "id": f"{random.getrandbits(32):08x}"}
+    whole = row | keys
     counted = {"length": 1, "oldest": row["at"], "newest": row["at"], "sum": seal_without_numbers(whole)}
     numbers = db.append_alone({**whole, **counted, **agent_values(scope.agent)})
     row.update(zip(("seq", "id"), numbers, strict=False))

@@ -33,6 +33,8 @@ except ImportError as error:
 
 POOL_SIZE = 10
 _CLASHES = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+# What undoes the append of one message, which then takes a transaction.
+_REFUSALS = (*_CLASHES, psycopg.errors.NotNullViolation, psycopg.errors.UniqueViolation)
 _LOCK = "SELECT space FROM spaces WHERE space = :space FOR UPDATE"
 _KEEP = "UPDATE spaces SET docs = :doc WHERE space = :space"
 _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"
@@ -183,11 +185,9 @@ class PostgreSQL(Database):
                 connection.execute(_constant(self._begin))
             try:
                 return next(iter(_Connection(connection, b"").all(APPEND, **texts)), ())
-            except (psycopg.errors.NotNullViolation, psycopg.errors.UniqueViolation):
-                return ()
-            except psycopg.errors.FeatureNotSupported:
-                # A cluster may refuse a statement that changes several tables.
-                self.appends_alone = False
+            except (*_REFUSALS, psycopg.errors.FeatureNotSupported) as error:
+                # A cluster may refuse every statement that changes several tables.
+                self.appends_alone = isinstance(error, _REFUSALS)
                 return ()
 
     @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import matching, retry_transaction
+from holdfast.store.database import matching, of_each, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import DOCUMENTS
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 _STATE = f"""
-    SELECT {{0}} AS n, ({NEWEST_DOC}) AS doc, coalesce(max(summaries), 0) AS summaries,
+    SELECT ({NEWEST_DOC}) AS doc, coalesce(max(summaries), 0) AS summaries,
         coalesce(max(version), 0) AS version, coalesce(max(epoch), 0) AS epoch
-    FROM spaces WHERE space = :space""".replace(":space", ":space{0}")
+    FROM spaces WHERE space = :space"""
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _NEXT_EPOCH = """
     INSERT INTO spaces (space, epoch) VALUES (:space, 1)
@@ -67,9 +67,8 @@ def index_state(db: Reader, space: str) -> IndexState:
 
 def index_states(db: Reader, spaces: Sequence[str]) -> list[IndexState]:
     """Return what `index_state` does of several spaces, read at once."""
-    sql = " UNION ALL ".join(map(_STATE.format, range(len(spaces))))
-    rows = db.all(sql, **{f"space{n}": space for n, space in enumerate(spaces)}) if spaces else []
-    return [IndexState(*state) for _, *state in sorted(rows)]
+    sql, values = of_each(_STATE, spaces)
+    return [IndexState(*state) for _, *state in sorted(db.all(sql, **values))] if spaces else []
 
 
 def missing(db: Reader, space: str) -> tuple[int, list[tuple[int, int]]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store import records, table_rows
 from holdfast.store.checksums import seal
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.database import decoding, of_each, retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.store.records import AsOf
 from holdfast.text.json_text import load_object
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from holdfast.types import Scope
 
 _READ = "SELECT version, shared, at, others FROM snapshots WHERE space = :space AND chat = :chat"
-_EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
-_VERSION = "SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space"
+_EPOCH = "SELECT coalesce(max(epoch), 0) AS epoch FROM spaces WHERE space = :space"
+_VERSION = "SELECT coalesce(max(version), 0) AS version FROM spaces WHERE space = :space"
 _EXISTS = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
 
 
@@ -60,8 +60,9 @@ def now(db: Database, scope: Scope, time: int) -> Snapshot:
 
 
 def _select_both(reader: Reader, scope: Scope, sql: str) -> tuple[int, int]:
-    both = f"SELECT ({sql}) AS version, ({sql.replace(':space', ':shared')}) AS shared"
-    return reader.all(both, space=scope.space, shared=scope.shared.space)[0]
+    both, values = of_each(sql, (scope.space, scope.shared.space))
+    (_, own), (_, shared) = sorted(reader.all(both, **values))
+    return own, shared
 
 
 def _newest_versions(reader: Reader, scope: Scope) -> str | None:

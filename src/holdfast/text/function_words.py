@@ -44,7 +44,7 @@ def _by_word() -> dict[str, list[str]]:
 def count_by_language(words: AbstractSet[str], english: AbstractSet[str]) -> Counter[str]:
     """Return the number of function words of each language that English has not among some folded words."""
     spoken = _by_word()
-    return Counter(language for word in words - english for language in spoken.get(word, ()))
+    return Counter(language for word in (spoken.keys() & words) - english for language in spoken[word])
 
 
 def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> frozenset[str]:

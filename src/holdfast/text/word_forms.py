@@ -55,7 +55,7 @@ def languages(tokens: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
     """
     if not _ENGLISH.isdisjoint(plain):
         return ()
-    words = {word for token in plain for word in parts(token)}
+    words = {word for part in parts(" ".join(plain)) for word in part.split()}
     counts = count_by_language(words, STOP_WORDS)
     letters = set("".join(token for token in tokens if not token.isascii()).lower())
     for some, spoken in _LETTERS.items() if letters else ():
