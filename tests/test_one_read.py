@@ -168,7 +168,7 @@ def test_no_index_is_made_while_a_read_is_open(
     monkeypatch.setattr(database, "one_read", counted)
     monkeypatch.setattr(segments, "documents", noted)
     assert other.chat("monday").prompt(BUDGET, "tulip harvest").hits
-    assert sum(count for is_open, count in read if not is_open) > 2 * FREEZE
+    assert sum(count for is_open, count in read if not is_open) >= 2 * FREEZE
     assert not any(count for is_open, count in read if is_open)
 
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from threading import Barrier
 
 import pytest
 
-from holdfast import Memory
+from holdfast import Memory, Message
 from holdfast.search import index
 from recall_corpora import ask, ask_all, found, run_python, start_python
 
@@ -52,6 +55,19 @@ def frozen_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # One after the other
+
+
+def test_the_index_of_a_small_history_is_stored_by_who_makes_it(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    covered, total = [], 0
+    for new in (31, 1, 31, 1):
+        total += new
+        with Memory(path, user="ada") as memory:
+            memory.chat("a").append([Message("user", f"word {total - n} of Berlin") for n in range(new)])
+            assert len(memory.recall("Berlin", limit=100)) == total
+        with closing(sqlite3.connect(path)) as file:
+            covered.append(file.execute("SELECT first, last FROM segments ORDER BY first").fetchall())
+    assert covered == [[], [(1, 32)], [(1, 32)], [(1, 64)]]
 
 
 def test_a_message_is_found_by_the_handle_that_stored_it(space: Memory) -> None:

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
 
-# The documents of the smallest segment: analysing as many takes a new process about 10 ms.
+# As many documents are frozen when they came one by one.
 FREEZE = 256
+# As many that were analysed at once are stored, so that the next process need not: that takes it about 5 ms.
+WORTH_STORING = 32
 # The segments of fewer documents that are searched one by one.
 _PARTS = 8
 # Documents of a segment that is not merged any further: about 40 MB.
@@ -86,9 +88,7 @@ class Index(Generic[C]):
     @property
     def parts(self) -> list[Segment]:
         """All segments, in the order of their documents."""
-        # Another thread may store it at this moment.
-        unstored = self._unstored
-        return [*self._segments, *([unstored] if unstored else []), *self._newest]
+        return [*self._segments, *filter(None, [self._unstored]), *self._newest]
 
     def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
         """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
@@ -118,7 +118,8 @@ class Index(Generic[C]):
     def is_near(self, state: stored.IndexState, vectors: VectorSet | None) -> bool:
         """Return whether to refresh only has to add a few documents and vectors, and freezes none."""
         newest = self._last(state)
-        if state.epoch != self._epoch or not 0 <= newest - self.covered < FREEZE - _count(self._newest):
+        most = min(WORTH_STORING, FREEZE - _count(self._newest))
+        if state.epoch != self._epoch or not 0 <= newest - self.covered < most:
             return False
         return vectors is None or self._vectors_of(vectors.model).is_near(vectors, newest)
 
@@ -136,14 +137,14 @@ class Index(Generic[C]):
 
     def freeze(self) -> None:
         """Store the newest documents, however few, for processes that recall once and end."""
-        if self.source.stored and self._newest and self.covered > FREEZE:
+        if self.source.stored and self._newest and self.covered >= WORTH_STORING:
             self._freeze()
 
     def _catch_up(self, state: stored.IndexState) -> None:
         newest = self._last(state)
         if state.epoch != self._epoch or newest < self.covered:
             self._reset(state.epoch)
-        if self.source.stored and newest - self.covered > FREEZE:
+        if self.source.stored and newest - self.covered >= WORTH_STORING:
             self._load()
         before, total = self.covered, 0
         if newest - before > _BATCH:
@@ -155,6 +156,8 @@ class Index(Generic[C]):
             self._add(self.source.documents(self._database, self.space, after, until))
             if newest - before > _BATCH:
                 self._tell((self.covered - before) / (newest - before), total)
+        if self.covered - before >= WORTH_STORING:
+            self.freeze()
 
     def _tell(self, share: float, total: int) -> None:
         """Report the share of the uncovered documents that is done, as an event."""
@@ -228,8 +231,8 @@ class Index(Generic[C]):
 
     def _freeze(self) -> None:
         """Store the newest documents as a segment, merged with earlier ones that are not much larger."""
-        waiting = [self._unstored] if self._unstored else []
-        self._unstored, self._newest = segments.merge([*waiting, *self._newest]), []
+        self._unstored = segments.merge([*filter(None, [self._unstored]), *self._newest])
+        self._newest = []
         parts = [*self._segments, self._unstored]
         while len(parts) > 1 and parts[-2].count <= 2 * parts[-1].count and _count(parts[-2:]) <= LARGEST:
             parts[-2:] = [segments.merge(parts[-2:])]

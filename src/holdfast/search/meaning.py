@@ -136,10 +136,8 @@ def best_rows(
     for start in range(0, min(len(ranked.docs), filters.candidates), page):
         some = ranked.part(start, min(start + page, filters.candidates))
         rows = read([candidate.doc for candidate in some])
-        for candidate in some:
-            row = rows.get(candidate.doc)
-            if row is not None and all(passes for _, passes in checks(row)):
-                best.append((candidate, row))
+        there = [(candidate, rows[candidate.doc]) for candidate in some if candidate.doc in rows]
+        best += [(candidate, row) for candidate, row in there if all(passes for _, passes in checks(row))]
         if len(best) >= wanted:
             break
     return scores, best[:wanted]

@@ -229,11 +229,10 @@ class Search:
     def _index(self, space: str, source: SearchSource[Any]) -> Index[Any]:
         key = (space, source)
         with self._lock:
-            index = self._indexes.get(key)
-            if index is None:
-                index = self._indexes[key] = Index(self._database, space, source, self._events)
+            if key not in self._indexes:
+                self._indexes[key] = Index(self._database, space, source, self._events)
             self._indexes.move_to_end(key)
-        return index
+            return self._indexes[key]
 
     def _refresh(
         self, index: Index[Any], state: segments.IndexState, stored: vectors.VectorSet | None
