@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -20,8 +19,6 @@ from holdfast.prompt.window import (
     TokenBudget,
     make_policy,
 )
-from holdfast.providers.null import NullMemory
-from holdfast.types import Window
 from tables import each
 
 POLICIES = [
@@ -73,14 +70,6 @@ def test_a_budget_that_is_named_is_taken_in_place_of_that_of_the_policy(
             assert chat.prompt(budget).tokens["budget"] == budget
 
 
-def test_a_policy_that_counts_messages_does_so_within_any_budget() -> None:
-    with Memory(":memory:", policy=LastN(6)) as memory:
-        chat = told(memory.chat("c"))
-        assert len(chat.window().messages) == len(chat.window(100).messages) == 6
-        with pytest.raises(InvalidInput):
-            chat.window(-1)
-
-
 def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None:
     policy = SummaryBuffer(900)
     with Memory(location, user="ada", policy=policy) as memory:
@@ -93,19 +82,6 @@ def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None
         assert len(chat.window().summaries) == 1
         assert chat.window().tokens <= policy.budget
         assert chat.window().messages[0].role == "user"
-
-
-def test_awaited_compactions_go_by_the_policy_of_the_memory(location: str) -> None:
-    async def compacted(memory: Memory) -> Window:
-        chat = memory.aio.chat("c")
-        await chat.compact(full=True, llm=lambda _: "The river rose.")
-        return await chat.window()
-
-    with Memory(location, user="ada", policy=SummaryBuffer(900)) as memory:
-        told(memory.chat("c"))
-        window = asyncio.run(compacted(memory))
-        assert [one.text for one in window.summaries] == ["The river rose."]
-        assert window.tokens <= 900
 
 
 @each("policy", POLICIES[2:])
@@ -142,11 +118,3 @@ def test_the_default_is_lossless(quick: Memory) -> None:
     assert chat.prompt().tokens["budget"] == 8_000
     assert chat.prompt(policy=Lossless(2_000)).tokens["budget"] == 2_000
     assert chat.prompt(4_000, policy=Lossless(2_000)).window.tokens <= 2_000
-
-
-def test_a_memory_that_keeps_nothing_takes_a_policy_too() -> None:
-    chat = NullMemory(policy=LastN(3)).chat("c")
-    assert chat.window().budget == 8_000
-    assert chat.window(policy=FreshTail(50)).budget == 50
-    assert chat.prompt().tokens["budget"] == 8_000
-    assert chat.prompt(policy=FreshTail(50)).tokens["budget"] == 50

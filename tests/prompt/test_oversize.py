@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_cache_prefix import lasting
 
-from holdfast import Chat, InvalidInput, Memory, Message, Prompt, ToolCall
+from holdfast import Chat, Memory, Message, Prompt, ToolCall
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.selector import IN_TURN, selector
@@ -22,7 +21,6 @@ from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import ChatStats, Shortened
 from holdfast_cli.formats.importing import import_paths
-from tables import each
 from window_logs import LOGS, Reference, parse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -116,19 +114,6 @@ def test_what_a_policy_keeps_stays_whole(quick: Memory, policy: Policy, *, is_sh
     assert bool(chat.prompt(100_000, policy=policy).window.shortened) == is_short
 
 
-def test_a_result_that_is_hardly_longer_than_its_placeholder_stays(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    use(chat, "row " * 90)
-    chat.append(role="user", content="Thanks.")
-    assert chat.window(300).shortened == ()
-
-
-def test_what_the_model_said_stays(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    chat.append([Message("user", "log?"), Message("assistant", LARGE), Message("user", "thanks")])
-    assert chat.window(8_000).shortened == ()
-
-
 # What was pasted, and turns that are longer than the budget
 
 LINES = "".join(f"2026-03-01 12:{n % 60:02} worker {n} retries the import\n" for n in range(3_500))
@@ -168,30 +153,6 @@ def test_a_pasted_log_leaves_the_conversation_in_the_next_prompt(
     assert answered.tokens <= 8_000
 
 
-@pytest.mark.parametrize("earlier", [30, 600])
-@pytest.mark.parametrize("query", [None, "Which worker?"])
-def test_a_pasted_log_leaves_the_conversation_in_the_turn_that_goes_on(
-    quick: Memory, earlier: int, query: str | None
-) -> None:
-    chat = quick.chat("monday")
-    chat.append([Message("assistant" if n % 2 else "user", f"{n}.") for n in range(2 * earlier)])
-    paste = chat.append(role="user", content=PASTES["before"])
-    before: list[str] = []
-    for n in range(4):
-        call = ToolCall(f"c{n}", "read", {})
-        chat.append([Message("assistant", calls=(call,)), Message("tool", "a row " * 20, call_id=call.id)])
-        prompt = chat.prompt(8_000, query)
-        seqs = [one.seq for one in prompt.window.messages]
-        assert prompt.tokens["total"] <= 8_000
-        assert seqs == [*range(seqs[0], paste.seq + 2 * n + 3)]
-        assert seqs[0] == 1 or prompt.tokens["total"] > 7_000
-        assert prompt.messages[0]["role"] == "user"
-        assert [one.seq for one in prompt.window.shortened] == [paste.seq]
-        now = [json.dumps(one) for one in prompt.messages]
-        assert query or now[: len(before)] == before
-        before = now
-
-
 def test_a_paste_stays_whole_while_its_turn_fits(quick: Memory) -> None:
     chat = quick.chat("monday")
     chat.append([Message("user", "Hello. " * 1_500), Message("assistant", "Hello.")])
@@ -205,23 +166,6 @@ def test_a_paste_stays_whole_while_its_turn_fits(quick: Memory) -> None:
         assert 3 not in [one.seq for one in prompt.window.shortened]
         assert prompt.tokens["total"] <= 8_000
     assert prompt.hits
-
-
-def test_an_answer_that_fills_a_small_budget_is_shortened_once_its_turn_is_over(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    chat.append(
-        [
-            Message("user", "Explain it."),
-            Message("assistant", f"First. {LARGE} Last."),
-            Message("user", "Ok?"),
-        ]
-    )
-    prompt = chat.prompt(2_000)
-    assert [one.seq for one in prompt.window.messages] == [1, 2, 3]
-    assert prompt.window.messages[1].content.startswith("First. ERROR disk full")
-    assert prompt.window.messages[1].content.endswith("Last.")
-    assert [one.seq for one in prompt.window.shortened] == [2]
-    assert prompt.tokens["total"] <= 2_000
 
 
 def test_what_a_call_of_an_older_turn_writes_is_shortened(quick: Memory) -> None:
@@ -301,23 +245,6 @@ def test_a_request_that_a_summary_stands_for_is_not_shown_as_well(quick: Memory)
     window = chat.window(4_000)
     assert "Read the logs of node seven." in window.summaries[0].text
     assert window.messages[0].seq > window.summaries[-1].last
-
-
-def test_in_a_paste_no_credential_is_cut_in_two(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    keys = " ".join([f"key {SECRET}"] * 4_000)
-    chat.append([Message("user", keys), Message("assistant", "Noted."), Message("user", "Thanks.")])
-    content = chat.window(8_000).messages[0].content
-    assert "is not shown again" in content
-    assert SECRET[:8] not in content
-    assert SECRET[-8:] not in content
-
-
-@each("policy", [TokenBudget, FreshTail, Lossless, SummaryBuffer])
-@each("wrong", [-1, "8", 0.5])
-def test_the_threshold_is_checked(policy: type[Lossless], wrong: int) -> None:
-    with pytest.raises(InvalidInput, match="oversize"):
-        policy(oversize=wrong)
 
 
 # What it says
@@ -429,21 +356,6 @@ def test_an_item_of_a_response_keeps_its_form(quick: Memory) -> None:
 # Tokens, and what comes in their place
 
 
-def test_the_room_goes_to_older_messages_and_the_account_adds_up(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    for number in range(6):
-        chat.append(role="user", content=f"Before {number}. " + "word " * 300)
-    use(chat, LARGE)
-    chat.append(role="user", content="And the other nodes?")
-    budget = 3_000
-    short, whole = chat.window(budget), chat.window(policy=Lossless(budget, oversize=None))
-    assert len(short.messages) > len(whole.messages)
-    for window in (short, whole, chat.prompt(budget).window):
-        assert window.tokens <= budget
-        told = window.tokens + sum(one.tokens for one in window.omitted)
-        assert told + sum(one.saved for one in window.shortened) == chat.stats().stored_tokens
-
-
 def test_what_stands_as_a_placeholder_is_recalled(memory: Memory) -> None:
     chat = memory.chat("monday")
     use(chat, LARGE)
@@ -510,41 +422,6 @@ def test_the_budget_holds_and_the_pairs_stay(
 # The beginning of prompts
 
 
-def changes_of(chat: Chat, turns: int, budget: int, *, large: bool) -> tuple[int, int]:
-    """Go on turn by turn with a prompt before each answer; count how often the last is not shown again."""
-    before: list[str] = []
-    changes = compactions = 0
-    for turn in range(turns):
-        chat.append(role="user", content=f"Question {turn}: " + "word " * 20, at=NOON)
-        call = ToolCall(f"c{turn}", "read", {"turn": turn})
-        words = budget // 5 if large and turn % 3 == 0 else 20
-        steps: list[list[Message]] = [
-            [],
-            [
-                Message("assistant", calls=(call,), at=NOON),
-                Message("tool", f"row {turn} " * words, call_id=call.id, at=NOON),
-            ],
-        ]
-        for step in steps:
-            chat.append(step)
-            prompt = chat.prompt(budget)
-            now = [prompt.system, *map(json.dumps, prompt.messages)]
-            assert prompt.tokens["total"] <= budget
-            changes += now[: len(before)] != before
-            before = now
-        chat.append(role="assistant", content=f"Answer {turn}.", at=NOON)
-        compactions += not chat.compact(budget=budget).noop
-    return changes, compactions
-
-
-@pytest.mark.slow
-def test_it_changes_once_per_large_result_at_most(memory: Memory) -> None:
-    budget = 4_000
-    plain, _ = changes_of(memory.chat("plain"), 30, budget, large=False)
-    changes, compactions = changes_of(memory.chat("large"), 30, budget, large=True)
-    assert plain == 0 < changes <= compactions + 10
-
-
 def test_a_placeholder_stays_one_to_the_byte(memory: Memory) -> None:
     chat = memory.chat("monday")
     use(chat, LARGE)
@@ -558,22 +435,6 @@ def test_a_placeholder_stays_one_to_the_byte(memory: Memory) -> None:
         assert turn == 0 or prompt.tokens["unchanged"] > 0
         before = now
         chat.append(role="assistant", content="It has room.", at=NOON)
-
-
-def test_the_start_of_a_long_session_moves_in_steps_also_where_turns_become_short(memory: Memory) -> None:
-    """What was freed by the end of a turn is filled when the start moves the next time, and not at once."""
-    chat, budget = memory.chat("monday"), 4_000
-    starts = []
-    for turn in range(60):
-        use(chat, f"row {turn} " * (300 if turn % 4 == 0 else 10), call=f"c{turn}")
-        chat.append(role="user", content=f"And node {turn}?", at=NOON)
-        prompt = chat.prompt(budget)
-        assert prompt.tokens["total"] <= budget
-        starts.append(prompt.window.messages[0].seq)
-    moves = sum(one != other for one, other in pairwise(starts))
-    assert starts[-1] > 60
-    assert moves <= chat.stats().stored_tokens / (budget / 8)
-    assert any(prompt.window.shortened)
 
 
 # Real sessions
