@@ -22,7 +22,7 @@ from compaction_chats import (
 )
 from tree_checks import Policy, check_tree
 
-from holdfast import Chat, Memory, ModelFailed
+from holdfast import Chat, ModelFailed
 from tables import each
 
 chat = compaction_chats.chat
@@ -88,24 +88,6 @@ def test_an_account_is_true_and_told_after_each_summary(way: str) -> None:
         values = [*(getattr(so_far, name) for so_far, _ in told), getattr(result, name)]
         assert values == sorted(values)
     assert {so_far.tokens_before for so_far, _ in told} == {result.tokens_before} == {3_000}
-
-
-def test_with_a_counter_of_your_own_all_is_counted_by_it() -> None:
-    def count(text: str) -> int:
-        return len(text.split())
-
-    with Memory(":memory:", user="ada", count_tokens=count) as memory:
-        chat, scribe = memory.chat("c"), Scribe()
-        tell(chat, 40, 400)
-        assert chat.stats().context_tokens == sum(4 + count(message.content) for message in chat.history())
-        result = chat.compact(full=True, llm=scribe, policy=policy(2_000, leaf_source=600))
-        assert result.prompt_tokens == sum(map(count, scribe.prompts))
-        assert result.answer_tokens == 5 * result.calls
-        prompt = chat.prompt(2_000, expand=True)
-        for one, item in zip(prompt.window.summaries, prompt.messages, strict=False):
-            assert one.tokens == 4 + count(str(item["content"]))
-        assert result.tokens_after == chat.window(2_000).tokens < 1_200
-        check_tree(chat)
 
 
 # What fails

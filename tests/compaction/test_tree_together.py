@@ -12,7 +12,7 @@ import pytest
 from compaction_chats import Scribe, buffer, lossless
 from tree_checks import Policy, check_tree, covered_by, frontier_of
 
-from holdfast import Chat, CompactionResult, Memory, Message
+from holdfast import Chat, Memory, Message
 from programs import start
 
 POLICIES: dict[str, Policy] = {
@@ -107,24 +107,6 @@ def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> 
     assert "secret001" not in " ".join(asked[2:])
 
 
-def test_the_progress_may_append_and_compact_and_erase(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    talk(chat, 100)
-    seen: list[CompactionResult] = []
-    policy = lossless(300, leaf_source=200, fan_in=(2, 2), tail=0.1)
-
-    def progress(so_far: CompactionResult) -> None:
-        seen.append(so_far)
-        if len(seen) == 2:
-            talk(chat, 10)
-            chat.compact(full=True, policy=policy)
-            memory.erase(chat="monday", messages=5)
-
-    chat.compact(full=True, policy=policy, progress=progress)
-    assert [len(one.summaries) for one in seen] == list(range(1, len(seen) + 1))
-    check_tree(chat)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "turn"), [("tree", 2), ("single", 1)])
 def test_of_two_processes_that_compact_at_once_one_finds_out(
@@ -150,21 +132,6 @@ def test_of_two_processes_that_compact_at_once_one_finds_out(
     chat.compact(full=True, policy=POLICIES[shape])
     check_tree(chat)
     assert shape == "tree" or len(frontier_of(chat.tree())) == 1
-
-
-def test_many_threads_that_compact_at_once_leave_one_tree(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    talk(chat, 200)
-
-    def work(number: int) -> None:
-        talk(chat, 5)
-        chat.compact(full=True, policy=POLICIES["single" if number % 4 == 3 else "tree"])
-
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(work, range(12)))
-    check_tree(chat)
-    assert "changed concurrently" not in chat.compact(full=True, policy=POLICIES["tree"]).why
-    check_tree(chat)
 
 
 def test_a_window_read_while_others_append_and_compact_accounts_for_all_before_it(memory: Memory) -> None:
