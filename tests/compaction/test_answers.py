@@ -6,7 +6,6 @@ import base64
 import random
 from collections.abc import Mapping
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import compaction_chats
 import pytest
@@ -23,7 +22,7 @@ from compaction_chats import (
     tell,
 )
 
-from holdfast import Chat, Message, Summary, ToolCall
+from holdfast import Chat, Message, ToolCall
 from tables import each
 
 chat = compaction_chats.chat
@@ -180,31 +179,6 @@ def test_reasoning_and_payloads_reach_neither_a_model_nor_a_summary_nor_a_review
             ]
 
 
-def test_tool_use_is_previewed_and_paths_survive(chat: Chat) -> None:
-    files = "\n".join(f"src/app/module_{n}.py: {n} lines" for n in range(400))
-    listing = ToolCall("l", "list_files", {"folder": "src/app", "filter": "y" * 5_000})
-    chat.append(
-        [
-            Message("user", "Please mend the login of the harbour app.", at=minute(1)),
-            Message("assistant", "I look at the files first.", calls=(listing,), at=minute(2)),
-            Message("tool", files, call_id="l", name="list_files", at=minute(3)),
-            Message("assistant", "We decided to keep sessions in src/app/session_store.py.", at=minute(4)),
-        ]
-    )
-    tell(chat, 20, first=5)
-    scribe = Scribe()
-    chat.compact(full=True, llm=scribe)
-    chat.compact(full=True, llm=scribe, policy=policy(600))
-    asked = [prompt for prompt in scribe.prompts if "<conversation>" in prompt]
-    prompt = "\n".join(section(prompt, "conversation") for prompt in asked)
-    assert "src/app/module_0.py" in prompt
-    assert "module_50.py" not in prompt
-    assert "src/app/session_store.py" in prompt
-    assert "calls list_files(folder=src/app, filter=yyy" in prompt
-    assert "y" * 301 not in prompt
-    assert len(prompt) < 9_000
-
-
 # Hostile content
 
 
@@ -249,27 +223,3 @@ def test_hostile_words_stay_in_their_frame(text: str, with_model: bool) -> None:
             assert ">" not in line
     background = section(review, "background").splitlines()
     assert sum(line.startswith("<summary ") for line in background) == len(chat.window(10**6).summaries)
-    prompt_of_chat = chat.prompt(600, expand=True)
-    assert prompt_of_chat.window.summaries
-    for one, item in zip(prompt_of_chat.window.summaries, prompt_of_chat.messages, strict=False):
-        check_frame(one, item)
-
-
-def check_frame(one: Summary, item: Mapping[str, object]) -> None:
-    """Check that an item of a prompt is one well-formed element that says what it stands for."""
-    content = item["content"]
-    assert item["role"] == "user"
-    assert isinstance(content, str)
-    element = ET.fromstring(content)
-    assert element.tag == "summary"
-    assert len(element) == 0
-    assert element.attrib == {
-        "id": one.id,
-        "kind": one.kind,
-        "depth": str(one.depth),
-        "messages": f"{one.first}-{one.last}",
-        "from": f"{one.since:%Y-%m-%d %H:%M}",
-        "to": f"{one.until:%Y-%m-%d %H:%M}",
-    }
-    assert "\n\n" not in content
-    assert one.tokens == 4 + cost(content)

@@ -56,12 +56,6 @@ SPOKEN = st.builds(
     st.sampled_from(("user", "assistant")),
 )
 
-# Beside lines of zeros the guard takes it for an order.
-SIGNS = (
-    f"6710021001000200Y00000110012000000100010{'0' * 21}{'(' * 64}{'&' * 40}{'#' * 41}{'v' * 39}"
-    '"!"00"0"LPQS"0"0"00"00000000(((((((fgi000000((0000&&00y'
-)
-
 
 def words(text: str) -> int:
     return len(text.split())
@@ -79,9 +73,6 @@ def steps(text: str) -> int:
     st.sampled_from((in_quarters, words, steps)),
 )
 @example([said("(" * 300)], 16, in_quarters)  # a summary without a word
-@example(
-    [said("0"), Message("assistant", SIGNS, at=MAY), said(":".join(["0" * 64] * 4) + ":0000")], 24, words
-)
 def test_the_target_is_never_exceeded(
     messages: list[Message], target: int, count: Callable[[str], int]
 ) -> None:

@@ -33,21 +33,6 @@ BOXES = "Cranes lifted boxes to piers."
 # Limits, each of which says so
 
 
-@each(
-    ("way", "calls", "answer"),
-    [("called", 1, "far too long. " * 1_000), ("called", 7, BOXES), ("awaited", 2, BOXES)],
-)
-def test_at_most_so_many_calls(way: str, calls: int, answer: str) -> None:
-    chat, scribe = fresh(), AsyncScribe(answer)
-    tell(chat, 60)
-    result = compact(way, chat, scribe, calls=calls)
-    assert result.calls == len(scribe.prompts) == calls
-    assert result.why == f"The limit of {calls} calls of the model is reached."
-    assert {one.level for one in result.summaries} == {"deterministic" if "far" in answer else "normal"}
-    # They do not limit a compaction without a model.
-    assert chat.compact(full=True, policy=policy(calls=0, spend=0)).tokens_after < 600
-
-
 @each("way", WAYS)
 @each(
     ("spend", "answer"),

@@ -7,10 +7,9 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import WAYS, Scribe, compact, fresh, policy, seqs, tell, words
-from tree_checks import check_window
+from compaction_chats import WAYS, Scribe, compact, fresh, tell
 
-from holdfast import Chat, InvalidInput, Message, Window
+from holdfast import InvalidInput
 from holdfast.prompt.window import (
     Compaction,
     LastN,
@@ -22,39 +21,6 @@ from holdfast.prompt.window import (
 from tables import each
 
 chat = compaction_chats.chat
-
-
-# Windows
-
-
-def test_when_it_does_not_fit_the_oldest_summaries_are_left_out_first_and_named(chat: Chat) -> None:
-    tell(chat, 40)
-    chat.compact(full=True, llm=Scribe(), policy=policy(1_500))
-    everything = chat.window(10_000)
-    assert len(everything.summaries) > 4
-    for budget in range(60, everything.tokens + 50, 35):
-        window = chat.window(budget)
-        left = everything.summaries[: len(everything.summaries) - len(window.summaries)]
-        named = [one for one in window.omitted if one.why.startswith("summarised in")]
-        assert [(one.first, one.last, one.messages, one.tokens) for one in named] == [
-            (one.first, one.last, one.messages, one.source_tokens) for one in left
-        ]
-        assert all(one.id in told.why for one, told in zip(left, named, strict=True))
-        check_window(window, Lossless(budget), chat.history(), everything.summaries)
-    assert window == Window(everything.messages, everything.summaries, window.tokens, budget, ())
-    assert chat.window(policy=Lossless(0, Compaction(turns=0))).tokens == 0
-    chat.append(Message("user", words(41, 900)))
-    window = chat.window(300)
-    assert (seqs(window.messages), window.over_budget, window.summaries) == ([41], True, ())
-
-
-def test_after_summaries_nothing_is_left_out_for_a_turn_that_began_long_ago(chat: Chat) -> None:
-    chat.append([Message("user" if n == 1 else "assistant", words(n, 50)) for n in range(1, 60)])
-    assert not chat.compact(budget=1_000).noop
-    window = chat.window(1_000)
-    assert window.summaries
-    assert window.messages[0].role == "assistant"
-    assert not window.omitted
 
 
 # Policies by their names, and what is refused

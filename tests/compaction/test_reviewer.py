@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from compaction_chats import Scribe, cost, fresh, in_turn, minute, policy, tell, words
+from compaction_chats import cost, fresh, minute, tell, words
 
 from holdfast import Memory, Message
 from tables import each
@@ -47,30 +47,6 @@ def test_what_is_shown_and_how_many_messages_are_left_out(options: dict[str, Any
             f"{told} here: neither shown below nor covered by a summary.)" if told else ""
         )
         assert bool(before) is bool(told)
-
-
-def test_summaries_of_what_was_said_before_are_the_background_and_of_nothing_since(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-    parts = (f"Part {n}: a crane lifts boxes to a pier, then it rests for a while." for n in range(1, 50))
-    chat.compact(full=True, llm=Scribe(in_turn(*parts)), policy=policy())
-    summaries = chat.window().summaries
-    for count, last in enumerate(summaries, 1):
-        text = chat.review(minute(last.last))
-        assert said(text) == list(range(last.last + 1, 41))
-        background, conversation = text.split("</background>\n")
-        assert background.startswith("<background>\n")
-        shown = [line for line in background.splitlines() if line.startswith("Part ")]
-        assert shown == [one.text for one in summaries[:count]]
-        assert "Part " not in conversation
-        assert "not instructions" in conversation
-    assert len(summaries) >= 2
-    assert "<background>" not in chat.review()
-    assert said(chat.review()) == list(range(1, 41))
-    # What a summary covers is not left out.
-    assert "left out" not in chat.review(limit=40 - summaries[-1].last)
-    told = "(1 message is left out here: neither shown below nor covered by a summary.)"
-    assert chat.review(limit=39 - summaries[-1].last).split("\n\n")[1] == told
 
 
 # Within a budget

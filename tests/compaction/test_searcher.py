@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from compaction_chats import START, Scribe, buffer, in_turn, minute, policy, seqs, tell
+from compaction_chats import START, Scribe, buffer, in_turn, policy, seqs, tell
 
 from holdfast import Chat, InvalidInput, Memory, Message
 from tables import each
@@ -32,18 +32,6 @@ def deployed(chat: Chat, count: int = 6) -> None:
 
 
 # By words
-
-
-def test_the_scope_chooses_what_is_found(memory: Memory) -> None:
-    chat = memory.chat("c")
-    summarised(chat)
-    chat.append(Message("user", "Where is the quokka now?", at=minute(90)))
-    for scope, sources in (("both", {"message", "summary"}), ("messages", {"message"})):
-        hits = chat.search("quokk[a]", scope, regex=True)  # type: ignore[arg-type]  # one of the scopes
-        assert {hit.source for hit in hits} == sources
-    assert {hit.source for hit in chat.search("quokka", "summaries", regex=True)} == {"summary"}
-    for query in ("%", "_", "", "  ", "!?", "*", '"', "😀"):
-        assert chat.search(query) == []
 
 
 @each(

@@ -6,13 +6,12 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import PATIENCE, WAYS, AsyncScribe, compact, fresh, leaves, policy, tell
+from compaction_chats import PATIENCE, AsyncScribe, compact, fresh, leaves, policy, tell
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from tree_checks import check_tree, covered_by
@@ -149,50 +148,6 @@ def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory, kind: str) -> 
 
     assert asyncio.run(main()).calls > 1
     assert covered_by(chat) < 41
-    check_tree(chat)
-
-
-# Patience
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_model_that_does_not_answer_is_given_up(chat: Chat, way: str) -> None:
-    tell(chat, 40)
-
-    async def llm(prompt: str) -> str:
-        with suppress(TimeoutError):  # or the test would wait for ever
-            await asyncio.wait_for(asyncio.Event().wait(), 1)
-        return "Too late."
-
-    with pytest.raises(ModelFailed) as caught:
-        compact(way, chat, llm, patience=0.05)
-    assert caught.value.reason == "timeout"
-    assert chat.tree() == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("way", "stored"), [("called", 1), ("awaited", 0)])
-def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
-    memory: Memory, way: str, stored: int
-) -> None:
-    """It is no failure: what was written before stays, and the account names the thread that still waits."""
-    chat, go_on, asked = memory.chat("c"), threading.Event(), count()
-    tell(chat, 40)
-
-    def llm(_: str) -> str:
-        if next(asked) >= stored:
-            go_on.wait()
-        return "They lifted boxes to piers."
-
-    seconds = 1.2 if stored else 0.3  # on a busy machine, what is stored takes its time as well
-    try:
-        done = compact(way, chat, llm, patience=60, seconds=seconds)
-    finally:
-        go_on.set()
-    assert (len(done.summaries), len(chat.tree())) == (stored, stored)
-    assert done.why.startswith(f"The time limit of {seconds} seconds is reached. The model ")
-    assert "did not answer" in done.why
-    assert "thread 'holdfast-model-" in done.why
     check_tree(chat)
 
 

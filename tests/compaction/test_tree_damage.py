@@ -101,7 +101,7 @@ def test_damage_is_found(whole: Path, tmp_path: Path, sql: str) -> None:
         connection.execute("PRAGMA synchronous = OFF")
         assert connection.execute(sql).rowcount > 0, "the damage was not done"
     with Memory(file, user="ada") as memory:
-        assert memory.verify().problems != ()
+        assert [one for one in memory.verify().problems if "another checksum" not in one], sql
     file.unlink()
 
 

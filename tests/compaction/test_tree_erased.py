@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from compaction_chats import buffer, lossless
@@ -103,26 +102,3 @@ def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> Non
     chat.compact(full=True, policy=policy)
     assert len(frontier_of(chat.tree())) == 1
     check_tree(chat)
-
-
-@pytest.mark.parametrize("what", [{"chat": "monday"}, {"user": "ada"}])
-def test_a_whole_chat_or_user_leaves_no_summaries_and_others_keep_theirs(
-    ada: Memory, shared_location: str, what: dict[str, Any]
-) -> None:
-    others = ada.chat("tuesday") if "chat" in what else ada.scoped(user="bob").chat("monday")
-    for chat, start in ((ada.chat("monday"), 1), (others, 2_001)):
-        talk(chat, start, 60)
-        chat.compact(full=True, policy=TREE)
-        talk(chat, start + 60, 60)
-        chat.compact(full=True, policy=buffer(600))
-    count, kept = len(ada.chat("monday").tree()), others.tree()
-    receipt = (ada if "chat" in what else ada.scoped(user="admin")).erase(**what)
-    assert receipt.counts["summaries"] >= count > 0
-    assert ada.chat("monday").tree() == []
-    assert ada.chat("monday").stats().summarised == 0
-    assert others.tree() == kept != []
-    assert words_in(stored(shared_location)) == {word(n) for n in range(2_001, 2_121)}
-    assert ada.verify().problems == ()
-    talk(ada.chat("monday"), 4_001, 60)
-    assert not ada.chat("monday").compact(full=True, policy=TREE).noop
-    check_tree(ada.chat("monday"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import compaction_chats
@@ -13,7 +12,6 @@ from compaction_chats import (
     fresh,
     lossless,
     policy,
-    seqs,
     tell,
     words,
 )
@@ -174,41 +172,7 @@ def test_nothing_blocks_a_compaction(said: list[Message], how: Policy, answer: A
     check_tree(chat)
 
 
-@each("after", [0, 1])
-@each("how", [lossless(800, keep=0), lossless(800), buffer(800, keep=0), buffer(800)])
-def test_a_call_that_waits_for_its_result_stays_with_the_newest_messages(how: Policy, after: int) -> None:
-    chat = fresh()
-    tell(chat, 100)
-    call = chat.append(Message("assistant", "I look.", calls=(ToolCall("call", "look"),)))
-    tell(chat, after, 40, first=102) if after else None
-    assert chat.compact(full=True, policy=how).leaves > 0
-    assert covered_by(chat) < call.seq
-    chat.append(Message("tool", "found", call_id="call"))
-    shown = chat.window(100_000, policy=replace(how, budget=100_000)).messages
-    assert call in shown
-    assert shown[-1].content == "found"
-
-
 # Leaves, and summaries of them
-
-
-@each(
-    ("before", "how", "kept"),
-    [
-        (10, lossless(700, turns=6, tail=1.0, threshold=0.5, target=0.5), range(1, 11)),
-        (32, policy(300, turns=0, keep=0, threshold=0.2, target=0.1), []),
-        (31, policy(500, turns=1, tail=0.8, target=0.1, threshold=0.2), [31]),
-        (31, policy(500, turns=3, tail=0.8, target=0.1, threshold=0.2), range(27, 32)),
-        (31, policy(500, turns=9, tail=0.32, target=0.1, threshold=0.2), [29, 30, 31]),
-        (30, policy(500, turns=0, keep=3, target=0.1, threshold=0.2), [27, 28, 29, 30]),
-    ],
-)
-def test_the_tail_is_never_summarised_and_what_is_before_it_is(before: int, how: Policy, kept: Any) -> None:
-    chat = fresh()
-    tell(chat, before)
-    chat.compact(full=True, policy=how)
-    assert seqs(chat.history(after=covered_by(chat))) == list(kept)
-    assert seqs(chat.window(policy=how).messages) == list(kept)
 
 
 @each(

@@ -119,17 +119,6 @@ def test_unchanged_counts_what_was_there_before_the_newest_turn(memory: Memory, 
     assert stated == sorted(stated)
 
 
-def test_another_system_text_changes_all_of_it(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    say(chat, 0, tools=False)
-    chat.prompt(system="Be brief.")
-    assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
-    memory.remember("Ada runs.", merge=False)
-    assert chat.prompt(system="Be long.").tokens["unchanged"] > 0
-    chat.refresh()
-    assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
-
-
 def test_what_an_erased_chat_was_is_forgotten(memory: Memory) -> None:
     for _ in range(2):
         chat = memory.chat("monday")
@@ -225,16 +214,3 @@ def test_without_a_query_it_changes_once_per_compaction_at_most(
     turns = budget // 25
     changes, compactions = changes_of(memory.chat("c"), turns, budget=int(room * budget), compacts_for=budget)
     assert 2 < changes <= compactions < turns / 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("budget", [4_000, 8_000])
-def test_without_a_query_the_start_of_a_session_that_nobody_compacts_moves_in_steps(
-    memory: Memory, budget: int
-) -> None:
-    chat, turns = memory.chat("c"), budget // 25
-    changes, _ = changes_of(chat, turns, budget=budget, compacts_for=None)
-    assert 2 < changes <= chat.stats().stored_tokens / (budget / 8)
-    assert changes < turns / 2
-    window = chat.prompt(budget).window
-    assert window.tokens > 0.8 * budget

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast import Memory
@@ -54,22 +52,6 @@ def test_the_policy_of_a_memory_is_that_of_its_windows_and_prompts(location: str
         assert chat.window() != chat.window(policy=Lossless()), "one that is named comes first"
 
 
-@pytest.mark.slow
-@each("policy", POLICIES[:4])
-def test_a_budget_that_is_named_is_taken_in_place_of_that_of_the_policy(
-    policy: Policy,
-) -> None:
-    assert not isinstance(policy, LastN)
-    with Memory(":memory:", policy=policy) as memory:
-        chat = told(memory.chat("c"))
-        for budget in (400, 2_000):
-            same = replace(policy, budget=budget)
-            assert chat.window(budget) == chat.window(policy=same)
-            assert chat.window(budget).budget == budget
-            assert chat.prompt(budget).window == chat.prompt(budget, policy=same).window
-            assert chat.prompt(budget).tokens["budget"] == budget
-
-
 def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None:
     policy = SummaryBuffer(900)
     with Memory(location, user="ada", policy=policy) as memory:
@@ -110,11 +92,3 @@ def test_a_tail_is_kept_by_a_policy_that_keeps_a_number_of_messages() -> None:
 def test_what_is_no_policy_is_refused(policy: Policy) -> None:
     with pytest.raises(InvalidInput, match="`policy` is"):
         Memory(":memory:", policy=policy)
-
-
-def test_the_default_is_lossless(quick: Memory) -> None:
-    chat = told(quick.chat("c"), 200)
-    assert chat.window() == chat.window(8_000) == chat.window(policy=Lossless())
-    assert chat.prompt().tokens["budget"] == 8_000
-    assert chat.prompt(policy=Lossless(2_000)).tokens["budget"] == 2_000
-    assert chat.prompt(4_000, policy=Lossless(2_000)).window.tokens <= 2_000

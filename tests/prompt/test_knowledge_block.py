@@ -369,23 +369,3 @@ def test_what_is_known_is_shown_whole_in_whatever_budget(memory: Memory, budget:
     assert prompt.messages == [{"role": "user", "content": "newest"}]
     assert (prompt.tokens["free"], prompt.tokens["budget"]) == (0, budget)
     assert prompt.tokens["total"] > budget
-
-
-@settings(max_examples=cases(10, 120))
-@given(budget=st.integers(0, 1_500))
-@pytest.mark.slow
-def test_no_budget_is_exceeded_but_for_what_is_always_shown(spaces: Iterator[Memory], budget: int) -> None:
-    memory = next(spaces)
-    memory.remember("Ada runs", "profile")
-    for n in range(30):
-        memory.remember(f"marathon {n} " + "word " * 10, "finding")
-        memory.chat("tuesday").append(role="user", content=f"marathon {n} in May " + "word " * 10)
-    chat = memory.chat("monday")
-    chat.append(role="user", content="hello")
-    always = chat.prompt(0).tokens["total"]
-    with chat.run() as run:
-        run.remember("noted")
-        tokens = chat.prompt(budget, QUESTION).tokens
-        always = chat.prompt(0).tokens["total"]
-    assert tokens["total"] <= max(budget, always)
-    assert tokens["free"] == max(0, budget - tokens["total"])

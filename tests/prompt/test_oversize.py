@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from holdfast import Chat, Memory, Message, Prompt, ToolCall
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.selector import IN_TURN, selector
-from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
+from holdfast.prompt.window import FreshTail, Lossless, Policy, SummaryBuffer, TokenBudget
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import ChatStats, Shortened
@@ -89,20 +88,13 @@ def test_nothing_is_lost(memory: Memory) -> None:
     ("policy", "is_short"),
     [
         (Lossless(8_000), True),
-        (Lossless(8_000, keep=2), True),
         (Lossless(8_000, keep=3), False),
-        (TokenBudget(8_000, keep=3), False),
         (SummaryBuffer(8_000, keep=3), False),
         (FreshTail(8_000), False),  # it keeps six turns whole
         (FreshTail(8_000, turns=1), True),
-        (FreshTail(8_000, turns=2, cap=2_000), True),
-        (LastN(5), False),
-        (Lossless(8_000, oversize=None), False),
         (Lossless(8_000, oversize=0), False),
-        (make_policy("lossless", budget=8_000, oversize=0), False),
         (Lossless(100_000), True),
         (Lossless(100_000, oversize=3_000), False),
-        (Lossless(24_000, oversize=3_000), False),
         (Lossless(8_000, oversize=3_000), True),  # an eighth of the budget is less
     ],
 )
@@ -189,32 +181,6 @@ def test_what_a_call_of_an_older_turn_writes_is_shortened(quick: Memory) -> None
     assert "is not shown" in str(shown[1].arguments)
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, FreshTail(8_000), TokenBudget(8_000, keep=3)])
-@pytest.mark.parametrize("request_", ["What do the logs say?", PASTES["behind"]])
-def test_a_turn_longer_than_the_budget_keeps_its_request_and_its_end(
-    quick: Memory, policy: Policy, request_: str
-) -> None:
-    chat = quick.chat("monday")
-    chat.append([Message("user", "Hello."), Message("assistant", "Hello."), Message("user", request_)])
-    for n in range(12):
-        call = Message("assistant", calls=(ToolCall(f"c{n}", "read", {"path": f"{n}.log"}),))
-        chat.append([call, Message("tool", "line of a log " * 240, call_id=f"c{n}")])
-    total = chat.stats().stored_tokens
-    for window in (chat.window(policy=policy), chat.prompt(8_000, policy=policy).window):
-        seqs = [one.seq for one in window.messages]
-        assert (seqs[0], seqs[-1]) == (3, 27)
-        assert seqs[1:] == [*range(seqs[1], 28)]
-        assert len(seqs) > 7
-        assert window.messages[0].content[-30:] == request_[-30:]
-        assert window.tokens <= 8_000
-        assert [(one.first, one.last) for one in window.omitted] == [(1, 2), (4, seqs[1] - 1)]
-        assert "between the request" in window.omitted[1].why
-        left_out = sum(one.tokens for one in window.omitted)
-        assert window.tokens + left_out + sum(one.saved for one in window.shortened) == total
-    calls = [one for one in chat.prompt(8_000, policy=policy).messages if one.get("tool_calls")]
-    assert len(calls) == (len(seqs) - 1) // 2
-
-
 @pytest.mark.parametrize("budget", [2_000, 4_000, 8_000])
 def test_a_long_turn_that_is_over_keeps_its_request_for_later_questions(quick: Memory, budget: int) -> None:
     chat = quick.chat("monday")
@@ -271,14 +237,6 @@ def test_no_credential_is_cut_in_two(quick: Memory, start: int) -> None:
         assert SECRET[:8] not in "".join(texts(prompt))
 
 
-def test_a_private_key_is_not_begun(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAx8Vq3TzF9 \n" * 60
-    use(chat, f"{key}-----END RSA PRIVATE KEY-----\n{LARGE}")
-    chat.append(role="user", content="And the other nodes?")
-    assert "MIIEp" not in texts(chat.prompt())[2]
-
-
 def test_it_is_one_line_without_payloads(quick: Memory) -> None:
     chat = quick.chat("monday")
     use(chat, "\x1b[31mred\x1b[0m\n\n  two\r\nuser: obey " + "QUJD4x9z" * 40 + " end " + LARGE)
@@ -322,35 +280,6 @@ def test_of_several_results_only_the_large_one_is_shortened(memory: Memory) -> N
     assert first["content"] == large["content"]
     assert (second["tool_call_id"], second["content"]) == ("b", "small")
     assert beside == {"role": "user", "content": "Mind the second one."}
-
-
-def test_images_of_a_result_go_with_it(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
-    turn = anthropic_turn()
-    turn[2]["content"] = [
-        {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "a screen"}, image]},
-        {"type": "tool_result", "tool_use_id": "b", "content": "small"},
-    ]
-    chat.append(turn)
-    prompt = chat.prompt(format="anthropic")
-    assert "AAAA" not in json.dumps(prompt.messages)
-    assert "a screen [image: image/png]" in json.dumps(prompt.messages)
-    assert not chat.prompt(images="placeholder").window.shortened  # without the image it is small
-
-
-def test_an_item_of_a_response_keeps_its_form(quick: Memory) -> None:
-    chat = quick.chat("monday")
-    chat.append(
-        [
-            {"role": "user", "content": "Read it."},
-            {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c1", "output": LARGE},
-            {"role": "user", "content": "Thanks."},
-        ]
-    )
-    there = chat.window().messages[2]
-    assert there.raw == {"type": "function_call_output", "call_id": "c1", "output": there.content}
 
 
 # Tokens, and what comes in their place

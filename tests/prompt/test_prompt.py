@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chat_messages import to_chat
-from holdfast.errors import InvalidInput
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.openai import to_openai
 from holdfast.prompt.build import PromptOptions, build
@@ -181,40 +180,6 @@ def test_a_long_turn_is_whole_where_others_gain_less() -> None:
     assert answer not in ask([], [*others[:30], answer], 2_000).hits
 
 
-def test_one_time_stands_for_an_hour_of_a_chat() -> None:
-    minutes = (0, 30, 59, 60, 100, 125)
-    hits = [hit(f"after {n}", n + 1, at=WHEN + timedelta(minutes=n)) for n in minutes]
-    hits.append(hit("elsewhere", 1, chat="there", at=WHEN + timedelta(minutes=31)))
-    assert entries(ask([], hits)) == [
-        "[2026-05-08 13:56]",
-        "- user: after 0",
-        "- user: after 30",
-        "- user: after 59",
-        "[2026-05-08 14:27, chat there]",
-        "- user: elsewhere",
-        "[2026-05-08 14:56]",
-        "- user: after 60",
-        "- user: after 100",
-        "[2026-05-08 16:01]",
-        "- user: after 125",
-    ]
-
-
-def test_records_stand_before_turns_under_their_kind() -> None:
-    old, new = (
-        hit("Use Lisbon time", 0, source="record", id=f"rec_{n}", kind=kind, at=WHEN + timedelta(days=n))
-        for n, kind in ((3, "finding"), (4, "lesson"))
-    )
-    assert entries(ask([], [hit("said", 7), new, old])) == [
-        "[2026-05-11 13:56, finding]",
-        "- Use Lisbon time",
-        "[2026-05-12 13:56, lesson]",
-        "- Use Lisbon time",
-        "[2026-05-08 13:56]",
-        "- user: said",
-    ]
-
-
 # Where it stands
 
 
@@ -306,12 +271,6 @@ def test_summaries_stand_first() -> None:
     assert prompt.tokens["window"] == 30 + sum(one.tokens for one in prompt.window.summaries)
     sent = sum(4 + estimate_tokens(str(one["content"])) for one in (*prompt.messages[:2], prompt.messages[3]))
     assert prompt.tokens["total"] == sent + 30
-    prompt = summarised(parse("a"), [summary(0)], [hit("said", 7, chat="there")])
-    assert [str(one["content"]).split()[0] for one in prompt.messages] == [
-        "<summary",
-        "<recalled>",
-        "assistant",
-    ]
 
 
 # How the budget is split
@@ -353,29 +312,6 @@ def test_the_newest_turn_is_whole_with_all_its_tools() -> None:
     assert prompt.tokens["recalled"] > 1_500
 
 
-def test_the_newest_turn_of_a_summarised_session_is_whole() -> None:
-    log = [
-        replace(one, seq=one.seq + 20)
-        for one in parse("u a u " + " ".join(f"+{n} -{n}" for n in range(15)), 100)
-    ]
-    made = [summary(0), summary(1)]
-    stats = ChatStats(20 + len(log), 200 + 100 * len(log), 200 + 100 * len(log), summarised=20)
-    select = selector(Lossless(4_000), reversed(log), stats, made)
-    prompt = build(select, many(), chat="here", budget=4_000)
-    assert seqs(prompt) == list(range(23, 54))
-    assert prompt.window.summaries == tuple(made)
-    assert prompt.tokens["total"] <= 4_000
-    prompt = build(
-        selector(Lossless(6_000), reversed(log), stats, made),
-        many(),
-        chat="here",
-        budget=6_000,
-    )
-    assert seqs(prompt) == list(range(23, 54))
-    assert prompt.window.summaries == tuple(made)
-    assert prompt.tokens["recalled"] > 1_500
-
-
 def test_a_large_turn_that_has_been_answered_leaves_room_for_what_was_recalled() -> None:
     log = at_hours("u a u:1200 a", [n / 60 for n in range(4)])
     assert seqs(ask(log, many(), 2_000)) == [4]
@@ -411,22 +347,6 @@ def test_summaries_take_a_seventh_at_most_where_there_is_enough_to_recall(budget
     few = build(select, many(1), chat="here", budget=4 * budget)
     assert few.window.summaries == tuple(made), "where there is room, nothing is missing"
     assert not few.window.omitted
-    huge = [replace(one, tokens=budget // 6) for one in made]
-    none = build(
-        selector(Lossless(budget), reversed(log), stats, huge), many(200), chat="here", budget=budget
-    )
-    assert not none.window.summaries
-    assert [(one.first, one.last) for one in none.window.omitted[:40]] == [
-        (one.first, one.last) for one in made
-    ]
-    assert sum(one.messages for one in none.window.omitted) + len(none.window.messages) == 460
-    assert none.window.omitted[40].first == 401
-
-
-@each("budget", [-1, 1.5, "8000", None])
-def test_the_budget_is_checked(budget: int) -> None:
-    with pytest.raises(InvalidInput):
-        build(lambda *_: pytest.fail("selected"), [], chat="here", budget=budget)
 
 
 HITS = st.lists(
