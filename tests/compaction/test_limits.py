@@ -17,12 +17,11 @@ from compaction_chats import (
     fresh,
     in_turn,
     policy,
-    section,
     tell,
 )
 from tree_checks import Policy, check_tree
 
-from holdfast import Chat, ModelFailed
+from holdfast import ModelFailed
 from tables import each
 
 chat = compaction_chats.chat
@@ -116,34 +115,3 @@ def test_when_the_model_fails_nothing_is_stored_by_halves(
     assert stored == at - 1 or how is BUFFER
     check_tree(chat)
     assert not chat.compact(full=True, llm=Scribe(), policy=how).noop, "it is tried again"
-
-
-# One summary that grows
-
-
-def test_when_the_model_fails_to_merge_both_summaries_are_shown_and_the_next_time_merged(chat: Chat) -> None:
-    tell(chat, 18)
-    first = chat.compact(llm=Scribe(), policy=BUFFER)
-    assert first.calls == 1
-    assert "<summary id=" in str(chat.prompt(1_000, policy=BUFFER).messages[0]["content"])
-    tell(chat, 10, first=19)
-
-    def fail(prompt: str) -> str:
-        if "<summaries>" in prompt.splitlines():
-            raise ConnectionError
-        return "Cranes lifted a new part."
-
-    with pytest.raises(ModelFailed):
-        chat.compact(llm=fail, policy=BUFFER)
-    window = chat.window(policy=BUFFER)
-    assert [one.text for one in window.summaries] == [
-        BOXES,
-        "Cranes lifted a new part.",
-    ]
-    assert window.omitted == ()
-    scribe = Scribe("Merged cranes.")
-    chat.compact(full=True, llm=scribe, policy=BUFFER)
-    assert [one.text for one in chat.window(policy=BUFFER).summaries] == ["Merged cranes."]
-    (merging,) = [prompt for prompt in scribe.prompts if "<summaries>" in prompt.splitlines()]
-    assert section(merging, "summaries") == "- Cranes lifted boxes to piers.\n- Cranes lifted a new part."
-    check_tree(chat)

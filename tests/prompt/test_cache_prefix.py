@@ -97,28 +97,6 @@ def test_a_conversation_longer_than_its_share_keeps_its_start_for_many_turns(mem
 # What a prompt says of it
 
 
-@pytest.mark.parametrize("queried", [False, True])
-def test_unchanged_counts_what_was_there_before_the_newest_turn(memory: Memory, *, queried: bool) -> None:
-    fill_others(memory)
-    chat = memory.chat("monday")
-    stated = []
-    said = since_user = 0  # tokens of the last answer, and of the last turn before it
-    for turn in range(6):
-        kept = chat.window(10_000).tokens
-        question = say(chat, turn, tools=True)
-        prompt = chat.prompt(3_000, question if queried else None, system="Be brief.")
-        spent = prompt.tokens["system"] + prompt.tokens["known"]
-        if turn:
-            last = 0 if not queried else since_user
-            assert prompt.tokens["unchanged"] == spent + kept - last - said
-        stated.append(prompt.tokens["unchanged"])
-        since_user = chat.window(10_000).tokens - kept
-        answer(chat, turn)
-        said = chat.history(1)[0].tokens
-    assert stated[0] == 0
-    assert stated == sorted(stated)
-
-
 def test_what_an_erased_chat_was_is_forgotten(memory: Memory) -> None:
     for _ in range(2):
         chat = memory.chat("monday")

@@ -120,21 +120,6 @@ def test_a_call_that_does_not_fit_is_cut_in_its_arguments(quick: Memory) -> None
     assert "tokens is not shown" in str(call.arguments)
 
 
-@pytest.mark.parametrize("answer", [0, 60])
-def test_a_large_result_leaves_the_rest_of_its_turn_and_what_was_before(quick: Memory, answer: int) -> None:
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 10, (20, [[100]] * 5 + [[9_000]], 0))
-    for number in range(6):
-        step(chat, [100])
-        if answer and number == 5:
-            chat.append(role="assistant", content=words(answer))
-        prompt = chat.prompt(8_000)
-        assert_sound(chat, prompt, 8_000)
-        assert [one.seq for one in prompt.window.messages] == [*range(1, len(chat.history()) + 1)]
-        assert [one.seq for one in prompt.window.shortened] == [33]
-        assert "is not shown again" in prompt.window.messages[32].content
-
-
 def test_a_result_that_fits_beside_the_request_stays_whole(quick: Memory) -> None:
     chat = quick.chat("monday")
     say(chat, *[SHORT] * 10, (20, [[3_000]], 0))
