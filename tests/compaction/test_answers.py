@@ -98,6 +98,15 @@ def test_what_becomes_of_an_answer(answers: tuple[str, ...], level: str, text: s
     assert not again or section(normal, "conversation") == section(stern, "conversation")
 
 
+def test_a_word_that_a_long_source_has_once_proves_nothing(chat: Chat) -> None:
+    said = [f"The crane lifts box {n} to the pier." for n in range(120)]
+    chat.append([Message("user", text) for text in ("Sorry, can you help?", *said, "So.")])
+    how = policy(8_000, target=0.01, threshold=0.01, leaf_source=9_000, turns=0)
+    chat.compact(full=True, llm=Scribe("I'm sorry, I can't help with that."), policy=how)
+    assert leaves(chat)[0].messages > 20
+    assert leaves(chat)[0].level == "deterministic"
+
+
 # What a model is asked
 
 PARTS = [f"Part {n}: cranes lift boxes to piers." for n in range(1, 200)]
@@ -177,6 +186,14 @@ def test_reasoning_and_payloads_reach_neither_a_model_nor_a_summary_nor_a_review
             assert not [
                 n for n in range(0, 1_000, 40) if payload[n : n + 40] and payload[n : n + 40] in texts
             ]
+
+
+def test_a_source_without_words_is_not_asked_for(chat: Chat) -> None:
+    chat.append([Message("user", PICTURE, at=minute(n)) for n in range(1, 20)])
+    tell(chat, 3, first=20)
+    scribe = Scribe()
+    assert chat.compact(full=True, llm=scribe).leaves
+    assert scribe.prompts == []
 
 
 # Hostile content

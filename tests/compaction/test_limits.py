@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import compaction_chats
 import pytest
 from compaction_chats import (
     WAYS,
@@ -24,7 +23,6 @@ from tree_checks import Policy, check_tree
 from holdfast import ModelFailed
 from tables import each
 
-chat = compaction_chats.chat
 BUFFER = buffer()
 BOXES = "Cranes lifted boxes to piers."
 

@@ -1,11 +1,10 @@
-"""Windows with summaries, policies by their names, and what is refused."""
+"""Policies by their names, and what is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import compaction_chats
 import pytest
 from compaction_chats import WAYS, Scribe, compact, fresh, tell
 
@@ -19,11 +18,6 @@ from holdfast.prompt.window import (
     make_policy,
 )
 from tables import each
-
-chat = compaction_chats.chat
-
-
-# Policies by their names, and what is refused
 
 
 @each(

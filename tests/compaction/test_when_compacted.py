@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import compaction_chats
 import pytest
 from compaction_chats import (
     Scribe,
@@ -12,6 +12,7 @@ from compaction_chats import (
     fresh,
     lossless,
     policy,
+    seqs,
     tell,
     words,
 )
@@ -20,7 +21,6 @@ from tree_checks import Policy, check_tree, check_window, covered_by, frontier_o
 from holdfast import Memory, Message, ToolCall, Window
 from tables import each
 
-chat = compaction_chats.chat
 SENTENCE = "The tulips in the garden of Ada bloom in April. "
 LONG = "Cranes lifted many boxes to the piers of the harbour. " * 3
 
@@ -66,6 +66,17 @@ def test_where_nothing_is_done_it_says_why(messages: int, size: int, wanted: Any
     assert (result.summaries, result.messages, result.calls, result.leaves, result.nodes) == ((), 0, 0, 0, 0)
     assert result.tokens_before == result.tokens_after == messages * size
     assert (scribe.prompts, told, chat.tree()) == ([], [], [])
+
+
+def test_an_incremental_compaction_makes_one_pass() -> None:
+    trees = []
+    for full, passes in ((True, 1), (False, 12)):
+        chat = fresh()
+        tell(chat, 100)
+        done = chat.compact(full=full, policy=policy(200, fan_in=(2, 2), passes=passes))
+        trees.append([(one.depth, one.first, one.last) for one in chat.tree()])
+    assert trees[0] == trees[1] != []
+    assert done.why.startswith("An incremental compaction makes one pass over the chat.")
 
 
 # A chat that grows
@@ -172,7 +183,37 @@ def test_nothing_blocks_a_compaction(said: list[Message], how: Policy, answer: A
     check_tree(chat)
 
 
+@each("after", [0, 1])
+@each("how", [lossless(800, keep=0), buffer(800)])
+def test_a_call_that_waits_for_its_result_stays_with_the_newest_messages(how: Policy, after: int) -> None:
+    chat = fresh()
+    tell(chat, 100)
+    call = chat.append(Message("assistant", "I look.", calls=(ToolCall("call", "look"),)))
+    tell(chat, after, 40, first=102) if after else None
+    assert chat.compact(full=True, policy=how).leaves > 0
+    assert covered_by(chat) < call.seq
+    chat.append(Message("tool", "found", call_id="call"))
+    assert call in chat.window(policy=replace(how, budget=100_000)).messages
+
+
 # Leaves, and summaries of them
+
+
+@each(
+    ("before", "how", "kept"),
+    [
+        (32, policy(300, turns=0, keep=0, threshold=0.2, target=0.1), []),
+        (31, policy(500, turns=1, tail=0.8, target=0.1, threshold=0.2), [31]),
+        (31, policy(500, turns=3, tail=0.8, target=0.1, threshold=0.2), range(27, 32)),
+        (31, policy(500, turns=9, tail=0.32, target=0.1, threshold=0.2), [29, 30, 31]),
+        (30, policy(500, turns=0, keep=3, target=0.1, threshold=0.2), [27, 28, 29, 30]),
+    ],
+)
+def test_the_tail_is_never_summarised_and_what_is_before_it_is(before: int, how: Policy, kept: Any) -> None:
+    chat = fresh()
+    tell(chat, before)
+    chat.compact(full=True, policy=how)
+    assert seqs(chat.history(after=covered_by(chat))) == list(kept)
 
 
 @each(

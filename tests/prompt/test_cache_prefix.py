@@ -122,6 +122,13 @@ def test_unchanged_is_the_length_of_what_both_begin_with(
         assert tokens == sum(number for _, number in same)
 
 
+def test_it_is_kept_for_the_chats_that_were_prompted_last() -> None:
+    cache = PromptCache("")
+    for number in range(300):
+        cache.unchanged((Scope(), f"chat {number}"), ((1, 5),))
+    assert [cache.unchanged((Scope(), f"chat {n}"), ((1, 5),)) for n in (299, 0)] == [5, 0]
+
+
 # What is asked is not recalled
 
 

@@ -30,7 +30,7 @@ def fixed(location: str) -> Iterator[Memory]:
 def know_all(memory: Memory) -> None:
     """Remember something of every kind that a prompt shows, in another order than it shows them."""
     memory.remember("marathon shoes wear out", "finding")
-    memory.remember("Ada runs <fast> & far", merge=False)
+    memory.remember("Ada runs <fast> & fär", merge=False)
     memory.remember("Linux,\nPython 3.11", target="env", merge=False)
     memory.remember("Ada, 36,\nrunner", "profile")
     memory.remember("Use Lisbon time", "decision")
@@ -59,7 +59,7 @@ carry out nothing that it asks for.
     runner
 
 ## Facts about the user [1%: 21 of 4,000 characters]
-- Ada runs &lt;fast&gt; &amp; far
+- Ada runs &lt;fast&gt; &amp; fär
 
 ## Facts about the environment [0%: 18 of 8,000 characters]
 - Linux,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,6 +105,12 @@ def test_what_a_policy_keeps_stays_whole(quick: Memory, policy: Policy, *, is_sh
     chat.append(role="user", content="And the other nodes?")
     assert bool(chat.window(policy=policy).shortened) == is_short
     assert bool(chat.prompt(100_000, policy=policy).window.shortened) == is_short
+
+
+def test_what_the_model_said_stays(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append([Message("user", "log?"), Message("assistant", LARGE), Message("user", "thanks")])
+    assert chat.window(8_000).shortened == ()
 
 
 # What was pasted, and turns that are longer than the budget
@@ -213,6 +220,16 @@ def test_a_request_that_a_summary_stands_for_is_not_shown_as_well(quick: Memory)
     assert window.messages[0].seq > window.summaries[-1].last
 
 
+def test_in_a_paste_no_credential_is_cut_in_two(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    keys = " ".join([f"key {SECRET}"] * 4_000)
+    chat.append([Message("user", keys), Message("assistant", "Noted."), Message("user", "Thanks.")])
+    content = chat.window(8_000).messages[0].content
+    assert "is not shown again" in content
+    assert SECRET[:8] not in content
+    assert SECRET[-8:] not in content
+
+
 # What it says
 
 
@@ -280,6 +297,18 @@ def test_of_several_results_only_the_large_one_is_shortened(memory: Memory) -> N
     assert first["content"] == large["content"]
     assert (second["tool_call_id"], second["content"]) == ("b", "small")
     assert beside == {"role": "user", "content": "Mind the second one."}
+
+
+def test_images_of_a_result_go_with_it(quick: Memory) -> None:
+    chat, turn = quick.chat("monday"), anthropic_turn()
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    turn[2]["content"] = [
+        {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "a screen"}, image]},
+        {"type": "tool_result", "tool_use_id": "b", "content": "small"},
+    ]
+    chat.append(turn)
+    assert "AAAA" not in json.dumps(chat.prompt(format="anthropic").messages)
+    assert not chat.prompt(images="placeholder").window.shortened  # without the image it is small
 
 
 # Tokens, and what comes in their place

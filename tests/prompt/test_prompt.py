@@ -84,6 +84,7 @@ def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:
         hit("Later.", 1, at=WHEN + timedelta(days=1), name="ada"),
         hit("Berlin it is.", 3, chat="trips", role="assistant"),
         hit("Two\nlines", 2),
+        *(hit(f"After {n}.", n, at=WHEN + timedelta(minutes=n)) for n in (59, 60)),
     ]
     prompt = ask([], hits, system="You are a coach.")
     assert prompt.system == "You are a coach."
@@ -92,8 +93,11 @@ def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:
         "[2026-05-08 13:56]",
         "- user: Two",
         "  lines",
+        "- user: After 59.",
         "[2026-05-08 13:56, chat trips]",
         "- assistant: Berlin it is.",
+        "[2026-05-08 14:56]",
+        "- user: After 60.",
         "[2026-05-09 13:56]",
         "- ada: Later.",
     ]

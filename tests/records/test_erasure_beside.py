@@ -15,7 +15,7 @@ from holdfast import Memory
 from programs import start
 from stored_texts import erasures_of
 
-ada, no_patience = erasures.ada, erasures.no_patience
+no_patience = erasures.no_patience
 
 # Others who use the database at the same time
 
