@@ -102,3 +102,27 @@ def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> Non
     chat.compact(full=True, policy=policy)
     assert len(frontier_of(chat.tree())) == 1
     check_tree(chat)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("erased", [0, 1])
+def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_back(
+    memory: Memory, erased: int
+) -> None:
+    """After an import, or a long pause, it takes in more than one leaf; of these only some were erased."""
+    chat = memory.chat("monday")
+    policy = buffer()
+    for _ in range(2):
+        talk(chat, 1, 40)
+        chat.compact(full=True, policy=policy)
+    grown = frontier_of(chat.tree())[0]
+    chat.append([Message("user", "The daisies bloom. " * 2_500) for _ in range(10)])
+    talk(chat, 1, 30)
+    chat.compact(full=True, policy=policy)
+    taken = [one for one in chat.tree() if not one.depth and one.first > grown.last]
+    assert len(taken) >= 3
+    memory.erase(chat="monday", messages=taken[erased].last)
+    check_tree(chat)
+    again = chat.compact(full=True, policy=policy)
+    assert len(frontier_of(chat.tree())) == 1, again.why
+    check_tree(chat)

@@ -141,6 +141,14 @@ def test_each_user_and_agent_has_the_caps_together_with_what_is_of_no_agent(capp
                 full.remember("z", merge=False)
 
 
+def test_a_replacement_counts_only_the_difference(capped: Memory) -> None:
+    old = capped.remember("界" * 3_000, merge=False)
+    capped.remember("x" * 900, merge=False)
+    assert len(capped.replace(old.id, "語" * 3_100).text) == 3_100
+    with pytest.raises(InvalidInput, match=r"3,101.*3,100"):
+        capped.replace(old.id, "語" * 3_101)
+
+
 def test_going_back_does_not_break_a_cap_whatever_lies_between(capped: Memory) -> None:
     old = capped.remember("x" * 3_000, merge=False)
     capped.retract(old.id)

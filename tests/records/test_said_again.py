@@ -167,6 +167,14 @@ def test_the_word_of_more_right_takes_the_place_of_another(stronger: Writer, wea
     assert eve.remember(LISBON, by=weaker).flags == ("conflict",), "also beside several"
 
 
+def test_what_is_settled_twice_in_one_call_is_settled_once(memory: Memory) -> None:
+    memory.remember(BERLIN, by="user")
+    memory.remember(LISBON, by="tool")
+    stored = memory.remember([LISBON, "User has a dog", LISBON], by="user")
+    assert [one.action for one in stored] == ["update", "add", "duplicate"]
+    assert texts(memory) == [LISBON, "User has a dog"]
+
+
 @each(("stronger", "weaker"), [("user", "tool"), ("agent", "import")])
 def test_the_one_text_of_a_kind_waits_for_who_has_more_right(stronger: Writer, weaker: Writer) -> None:
     memory = Memory(":memory:", user="ada")
@@ -223,6 +231,12 @@ def test_a_value_of_another_time_takes_no_place(
 
 
 # How much it takes
+
+
+def test_more_labels_than_a_record_has_are_left_out(memory: Memory) -> None:
+    memory.remember(BERLIN, tags=[f"a{number}" for number in range(90)])
+    again = memory.remember(BERLIN, tags=[f"b{number}" for number in range(20)])
+    assert (again.action, len(again.tags), again.tags[-1]) == ("duplicate", 100, "b9")
 
 
 def test_wordings_that_differ_in_signs_are_one(memory: Memory) -> None:

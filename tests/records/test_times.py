@@ -57,3 +57,10 @@ def test_a_new_text_is_said_now_and_its_return_when_it_was_said(talked: Memory, 
     clock.move(hours=1)
     gone = talked.retract(record.id)
     assert (gone.at, gone.created) == (MARCH + DAY, clock())
+
+
+def test_what_is_said_again_was_said_last_when_it_was_said_last(talked: Memory) -> None:
+    talked.remember("We sell green tea", chat="shop", messages=2)
+    talked.chat("bar").append(role="user", content="We sell green tea", at=MARCH)
+    again = talked.remember("We sell green tea", chat="bar", messages=1)
+    assert (again.evidence, again.at) == (2, MARCH + DAY)
