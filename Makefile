@@ -18,6 +18,15 @@ SEED := $(or $(SEED),$(shell date +%s))
 # A run reads what it has compiled, in all its processes, also where the environment says that nothing is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
+# The public modules; those of CrewAI and Strands are read where their frameworks are, beside which `dev` is not.
+REFERENCE = holdfast $(addprefix holdfast.,aio compaction.recent_turns contract dedup errors events kinds \
+	learning.service prompt.window providers.null providers.tracing records.grants records.options \
+	records.quarantine testing testing.minimal types.scope \
+	$(addprefix tools.,actions exports files presets results tool) \
+	$(addprefix integrations.,agent_framework anthropic claude_agent google_adk langchain langgraph \
+	llama_index mcp.server openai_agents pydantic_ai pydantic_conversations)) \
+	$(addprefix holdfast_cli.formats.,export importing record_markdown)
+
 .PHONY: help demo test lint check soak frameworks format bench reference dist clean
 
 help:                           ## list the targets, as `make` alone does
@@ -56,7 +65,8 @@ bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how
 	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),true) && exit $$code
 
 reference: $(VENV)/.installed-dev  ## write a page for each public module into docs/reference, from the docstrings
-	$(BIN)/python scripts/reference.py
+	rm -rf docs/reference
+	$(BIN)/pdoc --docformat google --no-show-source --output-directory docs/reference $(REFERENCE)
 
 dist: $(VENV)/bin/python        ## build what is published into dist/, and run it from there in an empty environment
 	rm -rf dist

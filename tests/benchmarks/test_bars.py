@@ -10,14 +10,10 @@ import pytest
 
 from benchmarks import recall
 from benchmarks.evidence import BUDGETS, run_evidence
-from benchmarks.keeping import run_keeping
 from benchmarks.scripted import lines
 from benchmarks.taught import run
-from benchmarks.worth import LABELS, half_of, read_labelled
-from holdfast.errors import InvalidInput
+from benchmarks.worth import half_of, read_labelled
 from learning_scripts import framed
-
-OTHERS = ("the beginning", "evenly spaced sentences", "sumy LexRank", "sumy TextRank")
 
 
 def main_group(path: Path, name: str) -> Any:
@@ -61,22 +57,6 @@ def test_real_conversations_have_their_evidence_in_the_prompt(shared_data: Path)
 
 
 @pytest.mark.soak
-def test_long_messages_of_real_sessions_are_in_the_prompt(shared_data: Path) -> None:
-    names = ["Holdfast", "Holdfast, a new chat", "recall, top hits"]
-    numbers: Any = run_evidence([shared_data / "agent_sessions"], systems=names)[0]["agent sessions"]
-    for budget in BUDGETS:
-        shares = [numbers[f"{budget} tokens"]["all"][name]["share"] for name in names]
-        assert min(shares[:2]) >= shares[2] - 1, budget
-
-
-@pytest.mark.soak
-def test_real_conversations_keep_a_fifth_more_than_the_others(shared_data: Path) -> None:
-    numbers: Any = run_keeping([shared_data / "locomo"])[0]
-    assert numbers["questions"] == 715
-    assert all(numbers["Holdfast"]["all"] >= 1.2 * numbers[name]["all"] for name in OTHERS)
-
-
-@pytest.mark.soak
 def test_labelled_sessions_are_those_of_the_data(shared_data: Path) -> None:
     labelled = read_labelled(shared_data)
     assert {session.source for session, _ in labelled} == {"agent", "tau", "locomo", "realmem"}
@@ -84,14 +64,6 @@ def test_labelled_sessions_are_those_of_the_data(shared_data: Path) -> None:
         assert judged.half == half_of(session.source, session.id)
         found = [(one.position, it.start, it.end) for one in session.messages for it in one.statements()]
         assert found == list(judged.statements)
-
-
-@pytest.mark.soak
-def test_other_words_than_those_labelled_are_refused(shared_data: Path, tmp_path: Path) -> None:
-    row = json.loads((LABELS / "sessions.jsonl").read_text("utf-8").splitlines()[0])
-    (tmp_path / "sessions.jsonl").write_text(json.dumps(row | {"hash": "0"}), "utf-8")
-    with pytest.raises(InvalidInput, match="not the one that was labelled"):
-        read_labelled(shared_data, tmp_path)
 
 
 def test_a_model_that_obeys_every_page_gets_nothing_from_one_trusted() -> None:

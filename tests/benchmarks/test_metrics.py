@@ -72,13 +72,6 @@ def test_an_interval_is_around_the_mean_and_the_same_in_every_run() -> None:
     assert some["hit@5"] == (100.0, 100.0, 100.0)
 
 
-def test_paired_differences_are_surer_than_the_two_means() -> None:
-    ours, theirs = rows(*[1] * 60, *[2] * 40), rows(*[1] * 50, *[2] * 50)
-    apart, alone = intervals(ours - theirs)["hit@1"], intervals(ours)["hit@1"]
-    assert (apart.mean, apart.low > 0) == (10.0, True)
-    assert apart.high - apart.low < 0.7 * (alone.high - alone.low)
-
-
 # Scores, and embedders that are made
 
 

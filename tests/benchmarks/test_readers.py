@@ -233,18 +233,6 @@ def test_a_set_of_ones_own_names_messages_or_sessions(tmp_path: Path) -> None:
     assert corpus.unit == "session"
 
 
-@each(
-    ("change", "what"),
-    [
-        ({"questions": [{"question": "?", "gold": ["monday:9"]}]}, "'monday:9', which is no message"),
-        ({"sessions": [{"messages": [{"content": "x", "at": "noon"}]}]}, "'noon' as a time"),
-    ],
-)
-def test_what_is_wrong_in_ones_own_set_is_named(tmp_path: Path, change: dict[str, object], what: str) -> None:
-    with pytest.raises(InvalidInput, match=what):
-        corpora(write_json(tmp_path / "own.json", OWN | change), "own")
-
-
 def test_a_folder_is_searched_and_what_is_no_data_set_passed_over(tmp_path: Path) -> None:
     write_json(tmp_path / "a" / "own.json", OWN)
     write_json(tmp_path / "other.json", {"x": 1})

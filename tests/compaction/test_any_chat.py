@@ -292,9 +292,3 @@ def test_any_chat(request: pytest.FixtureRequest, tmp_path: Path, place: str) ->
         location = ":memory:" if place == "memory" else str(tmp_path / "memory.db")
     with Memory(location, user="ada", admin=True, durability="normal") as memory:
         run_machine(memory, cases(15 if place == "memory" else 4, 60), 10)
-
-
-@pytest.mark.soak
-def test_any_chat_that_lives_long() -> None:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        run_machine(memory, 120, 20)

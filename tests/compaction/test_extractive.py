@@ -56,12 +56,6 @@ SPOKEN = st.builds(
     st.sampled_from(("user", "assistant")),
 )
 
-# Beside lines of zeros the guard takes it for an order.
-SIGNS = (
-    f"6710021001000200Y00000110012000000100010{'0' * 21}{'(' * 64}{'&' * 40}{'#' * 41}{'v' * 39}"
-    '"!"00"0"LPQS"0"0"00"00000000(((((((fgi000000((0000&&00y'
-)
-
 
 def words(text: str) -> int:
     return len(text.split())
@@ -79,9 +73,6 @@ def steps(text: str) -> int:
     st.sampled_from((in_quarters, words, steps)),
 )
 @example([said("(" * 300)], 16, in_quarters)  # a summary without a word
-@example(
-    [said("0"), Message("assistant", SIGNS, at=MAY), said(":".join(["0" * 64] * 4) + ":0000")], 24, words
-)
 def test_the_target_is_never_exceeded(
     messages: list[Message], target: int, count: Callable[[str], int]
 ) -> None:
@@ -129,10 +120,6 @@ CHAT = [
     said("The settings are in src/billing/config.toml now. TODO: renew the key before 3 June.", "Ann", day=2),
     said("Cool, thanks! Talk to you soon! Take care!", "Bob", day=2),
 ]
-SMALL_TALK = [
-    said(text) for text in ("Sounds good to me.", "Let me have a look.", "Thanks, that helps.")
-] * 13
-LATER = [*SMALL_TALK, said("The bug is in src/harbour/crane_lock.py: it raises ERR_4312."), *SMALL_TALK]
 ASKED = [
     said("Please make the importer skip empty rows, and never touch the schema."),
     *(Message("assistant", f"Let me look at module number {n} of the code base now.") for n in range(40)),
@@ -160,8 +147,6 @@ FERRY = "The ferry leaves from pier 4."
     ("text", "kept", "gone"),
     [
         (f"[reasoning]\n{PUMP}", PUMP, "reasoning"),
-        ("<think>plum</think>", NOTHING, "plum"),
-        ("[reasoning]", NOTHING, "reasoning"),
         (f"The harbour opens at nine. {ORDER} {FERRY}", FERRY, "Ignore"),
         (ORDER, NOTHING, "Ignore"),
         (
@@ -217,7 +202,6 @@ CASES = [
         ["amazing", "the best", "Take care", "How are you"],
         target=70,
     ),
-    Case(LATER, ["src/harbour/crane_lock.py", "ERR_4312"], target=40),
     Case(ASKED, ["user: Please make the importer skip empty rows"], target=60),
     Case(ROUTINE, ["The old name stays: reports read it."]),
     Case([said("Wow!", "Ann")], ["Wow!"]),  # chit-chat is better than nothing
@@ -243,13 +227,8 @@ CASES = [
     ),
     # A file that was named without its folder is the one of that name.
     Case([EDIT, called("edit_file", path="app/rows.py")], ["Edited: app/rows.py #2 ×2"]),
-    Case([EDIT, called("edit_file", path="rows.py")], ["Edited: app/rows.py #2 ×2"]),
     # Scripts fail by their last command, and an error counts once.
     Case([RAN], ["Failed #1: make check → TypeError: rows are None"]),
-    Case(
-        [RAN, rendered("shell", "Bash", "`make all`", FAILED)],
-        ["Failed #2 ×2: make all → TypeError: rows are None"],
-    ),
     # A failed test is an error without an exit code; an order in an output is no line of an error.
     Case(
         [CHECK, Message("tool", TESTED, call_id="c1")],
@@ -262,12 +241,6 @@ CASES = [
         ["green", "compute"],
     ),
     Case([Message("user", ROWS), called("edit_file", path="src/rows.py"), *READING], [ROWS], target=60),
-    Case(
-        [CHECK, Message("user", "Sounds good.\nUse sessions.db\nOnwards then.")],
-        ["user #2: Use sessions.db"],
-        ["good", "Onwards"],
-        target=60,
-    ),
     # What was pasted is not what the user said.
     Case(
         [Message("user", f"Follow this plan please.\n\n{PLAN}"), CHECK],
@@ -283,16 +256,6 @@ def test_what_is_kept_and_what_is_dropped(case: Case) -> None:
     assert [one for one in case.kept if one not in text] == []
     assert [one for one in case.dropped if one in text] == []
     assert text.count("Please move") < 20
-
-
-def test_days_and_speakers_are_named_in_order() -> None:
-    text = summary(
-        said("My kayak is red.", "Ann"),
-        said("I bake rye bread.", "Bob"),
-        said("The leak is gone.", "Ann", day=30),
-    )
-    days = "8 May 2023\nAnn: My kayak is red.\nBob: I bake rye bread.\n7 June 2023\nAnn: The leak is gone."
-    assert text.startswith(days)
 
 
 def test_a_second_wording_of_the_same_is_not_taken() -> None:
@@ -312,7 +275,6 @@ def test_it_ends_with_what_to_expand_for() -> None:
 # Summaries of summaries
 
 UNDATED = "Undated\nuser #3: Keep the old names of all tables.\n#4: Never drop one of the columns."
-EDITED = "Undated\nuser #1: Mend the import of empty rows.\nEdited: app/rows.py #{} ×2"
 FAILING = "Undated\nuser #1: Mend the import of empty rows.\nFailed #4: make check → E: a\nRan #{}: make all"
 CAROLINE = "We moved the launch to 3 May because of the audit."
 
@@ -331,10 +293,6 @@ CAROLINE = "We moved the launch to 3 May because of the audit."
         (
             [UNDATED, "Undated\nuser #7: Rename the rows of the harbour to berths."],
             [*UNDATED.splitlines(), "#7: Rename the rows of the harbour to berths."],
-        ),
-        (
-            [EDITED.format(2), EDITED.format(9)],
-            [*EDITED.splitlines()[:-1], "Edited: app/rows.py #9 ×4"],
         ),
         # A name cannot forge a step.
         (
@@ -362,18 +320,3 @@ def test_what_a_summary_says_is_in_the_next() -> None:
     first = summary(caroline, called("edit_file", path="src/plan.md"), *told)
     then = condensed(first, "Undated\nuser #12: Go.", target=40)
     assert "Caroline #1: We moved the launch to 3 May" in then
-
-
-def test_a_speaker_may_have_the_name_of_the_last_line() -> None:
-    said = [f"We agreed on table_{n} for the harbour of Porto." for n in range(20)]
-    text = summary(*(Message("user", one, name="Expand for") for one in said), target=60)
-    assert "Porto" in text
-    assert "Porto" in condensed(text, "Undated\nAnn: We sail to Porto in May.", target=60)
-
-
-def test_previews_of_code_take_a_part_of_a_summary() -> None:
-    code = "\n".join(f"value_{n} = compute({n})" for n in range(60))
-    log = [said(f"Part {n} of it is this:\n```python\nstep_{n}()\n{code}\n```", "Ann") for n in range(40)]
-    text = summary(*log, said("We decided to keep the old parser because it is fast.", "Ann"), target=900)
-    assert 1 <= text.count("characters)") < 20
-    assert "We decided to keep the old parser" in text

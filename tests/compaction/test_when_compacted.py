@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import compaction_chats
 import pytest
 from compaction_chats import (
     Scribe,
@@ -19,11 +18,9 @@ from compaction_chats import (
 )
 from tree_checks import Policy, check_tree, check_window, covered_by, frontier_of
 
-from holdfast import Chat, Memory, Message, ToolCall, Window
+from holdfast import Memory, Message, ToolCall, Window
 from tables import each
 
-chat = compaction_chats.chat
-BUFFER = buffer()
 SENTENCE = "The tulips in the garden of Ada bloom in April. "
 LONG = "Cranes lifted many boxes to the piers of the harbour. " * 3
 
@@ -51,10 +48,8 @@ def test_a_chat_needs_compaction_strictly_above_the_threshold(budget: int, thres
     ("messages", "size", "wanted", "why"),
     [
         (0, 50, {"policy": policy()}, "The chat has no messages."),
-        (0, 50, {"full": False, "budget": 0}, "The chat has no messages."),
         (5, 50, {"policy": policy()}, "It is below the target already: 250 tokens, and the target is 600."),
         (12, 50, {"full": False, "policy": policy()}, "No compaction is needed: 600 tokens, and the thres"),
-        (15, 50, {"full": False, "policy": BUFFER}, "No compaction is needed: 750 tokens, and the thres"),
         (5, 12, {"budget": 10}, "Nothing more can be compacted: the 60 tokens that are left are the newest"),
         (40, 50, {"policy": policy(passes=0)}, "It made 0 passes over the chat."),
         (40, 50, {"policy": policy(seconds=0)}, "The time limit of 0 seconds is reached."),
@@ -73,22 +68,15 @@ def test_where_nothing_is_done_it_says_why(messages: int, size: int, wanted: Any
     assert (scribe.prompts, told, chat.tree()) == ([], [], [])
 
 
-def test_needs_compaction_with_a_threshold_below_the_target_is_false_after_a_compaction(chat: Chat) -> None:
-    tell(chat, 200)
-    assert chat.needs_compaction(2_000, 0.3)
-    assert "below the target" in chat.compact(full=True, budget=2_000).why
-    assert not chat.needs_compaction(2_000, 0.3), "the same compaction would do nothing"
-
-
 def test_an_incremental_compaction_makes_one_pass() -> None:
-    trees, whys = [], []
+    trees = []
     for full, passes in ((True, 1), (False, 12)):
         chat = fresh()
         tell(chat, 100)
-        whys.append(chat.compact(full=full, policy=policy(200, fan_in=(2, 2), passes=passes)).why)
+        done = chat.compact(full=full, policy=policy(200, fan_in=(2, 2), passes=passes))
         trees.append([(one.depth, one.first, one.last) for one in chat.tree()])
     assert trees[0] == trees[1] != []
-    assert whys[1].startswith("An incremental compaction makes one pass over the chat.")
+    assert done.why.startswith("An incremental compaction makes one pass over the chat.")
 
 
 # A chat that grows
@@ -122,21 +110,6 @@ def test_between_compactions_every_window_is_the_beginning_of_the_next(
         fill.add(100 * window.tokens // how.budget)
     assert len(fill & {*range(int(100 * how.compaction.target), int(100 * how.compaction.threshold))}) >= 3
     check_tree(chat)
-
-
-@each("budget", [60, 400])
-def test_with_a_small_budget_it_does_not_summarise_for_ever(budget: int) -> None:
-    for how in (buffer(budget), lossless(budget)):
-        chat, scribe = fresh(), Scribe("Boxes.")
-        for n in range(1, 60):
-            tell(chat, 1, 30, first=n)
-            for _ in range(3):
-                if chat.needs_compaction(policy=how):
-                    chat.compact(llm=scribe, policy=how)
-        assert not chat.needs_compaction(policy=how)
-        assert len(scribe.prompts) <= 60
-        assert chat.window(policy=how).messages[-1].seq == 59
-        check_tree(chat)
 
 
 def test_with_a_strict_counter_nothing_is_asked_for_that_cannot_be_used() -> None:
@@ -180,17 +153,13 @@ REPORT = "".join(f"Entry {n} of the report: sensor {n * 7} reads {n % 13} bar. "
 UNEVEN = [Message("user", "Read this."), Message("assistant", SENTENCE * 40)] * 6
 SMALL_LEAVES = lossless(1_000, leaf_source=400, leaf_target=60)
 STUCK: list[tuple[list[Message], Policy, Any]] = [
-    *((huge(n), how, None) for n in (1, 2, 5) for how in (lossless(8_000), buffer(8_000))),
-    *((huge(n), lossless(2_000), None) for n in (1, 2, 5)),
-    *((huge(1, opening), lossless(8_000), None) for opening in (60, 99)),
-    *((lost_call(n), how, None) for n in (10, 100, 1_000) for how in (lossless(2_000), buffer(2_000))),
+    *((huge(n), how, None) for n in (1, 5) for how in (lossless(8_000), buffer(8_000))),
+    *((lost_call(n), how, None) for n in (10, 1_000) for how in (lossless(2_000), buffer(2_000))),
     ([*UNEVEN, *(Message("user", f"{n}: {SENTENCE}") for n in range(20))], SMALL_LEAVES, None),
     ([Message("user", REPORT), *(Message("user", words(n, 200)) for n in range(8))], lossless(8_000), None),
     # Answers that are hardly shorter than their source, or with the frame around them not shorter at all.
     *(([Message("user", words(n, 50)) for n in range(13)], policy(600, leaf_source=500, turns=0), size)
-      for size in (499, 490, 460)),
-    *(([Message("user", words(n, 50)) for n in range(12)], policy(500, leaf_source=100), size)
-      for size in (60, 80, 95)),
+      for size in (499, 460)),
     ([Message("user", words(n, 50)) for n in range(125)], lossless(8_000), "all but 20"),
 ]  # fmt: skip
 
@@ -215,7 +184,7 @@ def test_nothing_blocks_a_compaction(said: list[Message], how: Policy, answer: A
 
 
 @each("after", [0, 1])
-@each("how", [lossless(800, keep=0), lossless(800), buffer(800, keep=0), buffer(800)])
+@each("how", [lossless(800, keep=0), buffer(800)])
 def test_a_call_that_waits_for_its_result_stays_with_the_newest_messages(how: Policy, after: int) -> None:
     chat = fresh()
     tell(chat, 100)
@@ -224,33 +193,7 @@ def test_a_call_that_waits_for_its_result_stays_with_the_newest_messages(how: Po
     assert chat.compact(full=True, policy=how).leaves > 0
     assert covered_by(chat) < call.seq
     chat.append(Message("tool", "found", call_id="call"))
-    shown = chat.window(100_000, policy=replace(how, budget=100_000)).messages
-    assert call in shown
-    assert shown[-1].content == "found"
-
-
-def test_the_newest_turns_stay_also_after_a_call_that_got_no_result(chat: Chat) -> None:
-    tell(chat, 100)
-    chat.append(Message("assistant", "I look.", calls=(ToolCall("call", "look"),)))
-    chat.append(role="user", content=SENTENCE * 100)
-    newest = tell(chat, 4, first=103)
-    chat.compact(full=True, policy=lossless(800, keep=0))
-    assert covered_by(chat) < newest[0].seq
-
-
-def test_a_call_that_waits_and_what_follows_it_stay_whatever_they_cost(chat: Chat) -> None:
-    tell(chat, 20)
-    call = ToolCall("slow", "look")
-    chat.append([Message("assistant", "I look it up. " * 20, calls=(call,)), Message("user", "Hurry. " * 20)])
-    chat.compact(full=True, policy=buffer(60, threshold=1.0, target=1.0, keep=0))
-    assert covered_by(chat) == 20
-
-
-@pytest.mark.slow
-def test_many_calls_that_wait_are_looked_at_once(chat: Chat) -> None:
-    calls = [Message("assistant", "", calls=(ToolCall(f"c{n}", "look"),)) for n in range(8_000)]
-    chat.append([Message("user", "Look."), *calls])
-    assert not chat.compact(full=True, budget=1_000).leaves
+    assert call in chat.window(policy=replace(how, budget=100_000)).messages
 
 
 # Leaves, and summaries of them
@@ -259,15 +202,11 @@ def test_many_calls_that_wait_are_looked_at_once(chat: Chat) -> None:
 @each(
     ("before", "how", "kept"),
     [
-        (10, lossless(700, turns=6, tail=1.0, threshold=0.5, target=0.5), range(1, 11)),
         (32, policy(300, turns=0, keep=0, threshold=0.2, target=0.1), []),
         (31, policy(500, turns=1, tail=0.8, target=0.1, threshold=0.2), [31]),
-        (31, policy(500, turns=2, tail=0.8, target=0.1, threshold=0.2), [29, 30, 31]),
         (31, policy(500, turns=3, tail=0.8, target=0.1, threshold=0.2), range(27, 32)),
         (31, policy(500, turns=9, tail=0.32, target=0.1, threshold=0.2), [29, 30, 31]),
-        (31, policy(500, turns=1, tail=0.05, target=0.1, threshold=0.2), [31]),
         (30, policy(500, turns=0, keep=3, target=0.1, threshold=0.2), [27, 28, 29, 30]),
-        (30, policy(500, turns=1, tail=0.1, target=0.1, threshold=0.2), [29, 30]),
     ],
 )
 def test_the_tail_is_never_summarised_and_what_is_before_it_is(before: int, how: Policy, kept: Any) -> None:
@@ -275,7 +214,6 @@ def test_the_tail_is_never_summarised_and_what_is_before_it_is(before: int, how:
     tell(chat, before)
     chat.compact(full=True, policy=how)
     assert seqs(chat.history(after=covered_by(chat))) == list(kept)
-    assert seqs(chat.window(policy=how).messages) == list(kept)
 
 
 @each(
@@ -283,10 +221,8 @@ def test_the_tail_is_never_summarised_and_what_is_before_it_is(before: int, how:
     [
         (27, policy(1_000, leaf_source=300), LONG, False),  # fewer than the fan-in, under the target
         (40, policy(2_000, fan_in=(20, 20)), None, False),  # fewer, while messages can be summarised
-        (60, policy(2_000, fan_in=(2, 2)), "Cranes.", False),  # leaves leave room for messages
         (22, policy(1_000), "Cranes lifted boxes to piers.", False),
         (22, policy(300, tail=0.2), "Cranes lifted boxes to piers.", True),  # fewer, under pressure
-        (80, policy(300, tail=0.2, fan_in=(20, 20), pressed=9), "Cranes lifted boxes to piers.", True),
     ],
 )
 def test_summaries_are_condensed_where_there_is_need(

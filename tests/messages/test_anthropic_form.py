@@ -159,14 +159,10 @@ def test_blocks_of_its_own_form_go_out_as_they_came_in(memory: Memory) -> None:
     [
         (DATA_URL, OWN),
         (CAT, {"type": "image", "source": {"type": "url", "url": "https://x.org/cat.png"}}),
-        ({"type": "input_image", "image_url": "https://x.org/a"},
-            {"type": "image", "source": {"type": "url", "url": "https://x.org/a"}}),
         ({"type": "image", "data": "AAAA", "mimeType": "image/jpg"},
             {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "AAAA"}}),
         ({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0"}},
             {**PLAN, "title": "a.pdf"}),
-        ({"type": "input_file", "file_url": "https://x.org/plan.pdf"},
-            {"type": "document", "source": {"type": "url", "url": "https://x.org/plan.pdf"}}),
         ({"type": "document", "source": {"type": "content", "content": [LOOK, OWN, DATA_URL]}},
             {"type": "document", "source": {"type": "content", "content": [LOOK, OWN, OWN]}}),
     ],
@@ -179,12 +175,9 @@ def test_what_came_in_another_form_is_converted(memory: Memory, part: object, wr
     ("part", "placeholder"),
     [
         ({"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}, "[file: wav]"),
-        ({"type": "input_image", "file_id": "file-7"}, "[image: file-7]"),
         ({"type": "file", "file": {"file_id": "f1"}}, "[file: f1]"),
         ({"type": "image_url", "image_url": {"url": "data:image/tiff;base64,AA"}}, "[image: unnamed]"),
-        ({"type": "image_url", "image_url": {"detail": "low"}}, "[image: unnamed]"),
         ({"type": "document", "title": "x", "source": {"type": "text", "data": " "}}, "[file: x]"),
-        ({"type": "hologram"}, "[hologram]"),
     ],
 )  # fmt: skip
 def test_what_it_takes_from_nobody_stays_a_placeholder(
@@ -207,17 +200,6 @@ def test_what_it_takes_from_nobody_stays_a_placeholder(
 )
 def test_parts_of_any_shape_are_accepted(memory: Memory, role: str, part: object) -> None:
     assert turns(memory, {"role": role, "content": [LOOK, part]})
-
-
-def test_models_that_read_text_only_get_placeholders(memory: Memory) -> None:
-    sent = (user(LOOK, CAT, PLAN), model(SEE), user(result(content=[OWN])))
-    first, _, last = turns(memory, *sent, images="placeholder")
-    assert [one["text"] for one in first["content"]] == [
-        "look",
-        "[image: cat.png]",
-        "[file: application/pdf]",
-    ]
-    assert last["content"] == [result(content=[{"type": "text", "text": "[image: image/png]"}])]
 
 
 def asked(**arguments: str) -> dict[str, object]:

@@ -30,13 +30,10 @@ def user(*parts: object) -> dict[str, object]:
         ({"type": "input_image", "image_url": URL, "detail": "low"},
             {"type": "image_url", "image_url": {"url": URL, "detail": "low"}}),
         ({**OWN, "cache_control": {"type": "ephemeral"}}, IMAGE),
-        ({"type": "image", "source": {"type": "url", "url": "https://x.org/a"}},
-            {"type": "image_url", "image_url": {"url": "https://x.org/a"}}),
         ({"type": "image", "data": "AAAA", "mimeType": "image/gif"},
             {"type": "image_url", "image_url": {"url": "data:image/gif;base64,AAAA"}}),
         ({"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}},
             {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}),
-        ({"type": "file", "file": {"file_id": "f1"}}, {"type": "file", "file": {"file_id": "f1"}}),
         ({"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"},
             {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"}}),
         ({"type": "document", "title": "Plan",
@@ -45,7 +42,6 @@ def user(*parts: object) -> dict[str, object]:
                     "file": {"filename": "Plan", "file_data": "data:application/pdf;base64,AA"}}),
         ({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "the plan"}},
             {"type": "text", "text": "the plan"}),
-        ({"type": "document", "source": {"type": "content", "content": [LOOK]}}, LOOK),
     ],
 )  # fmt: skip
 def test_a_part_goes_to_the_model_in_the_form_that_it_takes(part: dict[str, object], written: object) -> None:
@@ -61,10 +57,8 @@ def test_a_part_goes_to_the_model_in_the_form_that_it_takes(part: dict[str, obje
     [
         ({"type": "input_image", "file_id": "file-7"}, "[image: file-7]"),
         ({"type": "image_url", "image_url": {"detail": "low"}}, "[image: unnamed]"),
-        ({"type": "input_file", "file_url": "https://x.org/plan.pdf"}, "[file: plan.pdf]"),
         ({"type": "document", "source": {"type": "url", "url": "https://x.org/plan.pdf"}},
             "[file: plan.pdf]"),
-        ({"type": "hologram"}, "[hologram]"),
     ],
 )  # fmt: skip
 def test_what_the_model_cannot_read_stays_a_placeholder(part: dict[str, object], placeholder: str) -> None:
@@ -115,13 +109,11 @@ def test_images_in_results_follow_them(memory: Memory) -> None:
         (CAT, AN_IMAGE),
         (OWN, AN_IMAGE),
         ({"type": "image_url", "image_url": {"url": URL, "detail": "low"}}, LOW_DETAIL),
-        ({"type": "input_image", "image_url": URL, "detail": "low"}, LOW_DETAIL),
         ({"type": "input_audio", "input_audio": {"data": "A" * 6_400, "format": "wav"}}, 3),
         ({"type": "file", "file": {"file_id": "f1"}}, A_PAGE),
         ({"type": "file", "file": {"filename": "a.pdf", "file_data": "A" * 200_000}}, 3 * A_PAGE),
         ({"type": "document", "source": {"type": "text", "data": "word" * 100}}, 100),
         ({"type": "tool_result", "tool_use_id": "a", "content": [OWN, OWN]}, 2 * AN_IMAGE),
-        ({"type": "hologram"}, 0),
     ],
 )
 def test_what_is_not_text_costs_tokens(part: dict[str, object], tokens: int) -> None:

@@ -125,32 +125,6 @@ def test_a_payload_is_any_mapping_stored_as_it_was_at_the_append(memory: Memory)
     assert second.raw is None
 
 
-@pytest.mark.parametrize(
-    "at",
-    [
-        datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC),
-        datetime(2026, 3, 1, 12, tzinfo=WEST),
-        NOON.replace(tzinfo=None),
-        datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
-        datetime(1, 1, 1, tzinfo=UTC),
-        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
-    ],
-)
-def test_a_time_comes_back_to_the_microsecond(memory: Memory, at: datetime) -> None:
-    memory.chat("monday").append(role="user", content="hello", at=at)
-    assert memory.chat("monday").history()[0].at == (at if at.tzinfo else at.replace(tzinfo=UTC))
-
-
-@settings(max_examples=cases(12, 150))
-@given(st.lists(st.integers(0, 2**52 + 10**12), min_size=50, max_size=50, unique=True))
-def test_no_microsecond_is_lost(micros: list[int]) -> None:
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    times = [epoch + timedelta(microseconds=each) for each in micros]
-    with Memory(":memory:") as memory:
-        memory.chat("monday").append([Message("user", "hello", at=at) for at in times])
-        assert [message.at for message in memory.chat("monday").history()] == times
-
-
 @each("at", [datetime(1, 1, 1, tzinfo=EAST), datetime(9999, 12, 31, 23, tzinfo=WEST)])
 def test_a_time_that_utc_does_not_have_is_refused(memory: Memory, at: datetime) -> None:
     with pytest.raises(InvalidInput, match="years 1 to 9999"):
@@ -204,7 +178,6 @@ def user(content: str, **fields: object) -> dict[str, object]:
             for payload in [user("a\x00\ud800", name="n\x00", id="i\ud800", **{"\udfff": ["\x00"]})]
         ),
         (Message("user", "hello \ud83d\ude00"), {"content": "hello 😀", "raw": None}),
-        (Message("user", "\x00\ud83d\ude00"), {"raw": user("\x00😀")}),
         (
             Message("assistant", calls=(ToolCall("c1", "find", DIRTY),)),
             {
@@ -217,10 +190,6 @@ def user(content: str, **fields: object) -> dict[str, object]:
             },
         ),
         (ASKED, {"calls": (ToolCall("c1", "find", {"path": "a\ufffd"}),), "raw": ASKED}),
-        (
-            Message("assistant", calls=(ToolCall("c1", "find", {"q": "\ud83d\ude00"}),)),
-            {"calls": (ToolCall("c1", "find", {"q": "😀"}),), "raw": None},
-        ),
     ],
 )
 def test_nul_and_lone_surrogates_are_replaced_and_stay_in_raw(
@@ -230,12 +199,6 @@ def test_nul_and_lone_surrogates_are_replaced_and_stay_in_raw(
     chat.append(given)
     message = chat.history()[-1]
     assert {name: getattr(message, name) for name in fields} == fields
-
-
-def test_the_names_of_calls_in_a_payload_are_cleaned(memory: Memory) -> None:
-    memory.chat("monday").append({"role": "assistant", "tool_calls": [function("{}", id="c\x00")]})
-    memory.chat("monday").append({"role": "tool", "tool_call_id": "c\x00", "content": "42"})
-    assert memory.chat("monday").history()[1].answers == ("c\ufffd",)
 
 
 # What cannot be stored
@@ -256,11 +219,8 @@ def nested(levels: int) -> object:
 
 NOT_JSON: dict[str, Callable[[], object]] = {
     "a tuple beside NaN": lambda: [float("nan"), (1, 2)],
-    "a tuple beside the word NaN": lambda: ["NaN", (1, 2)],
     "a set": lambda: {1},
-    "bytes": lambda: b"hello",
     "numbers as keys": lambda: {1: 2},
-    "a time": lambda: NOON,
     "a circle": circle,
     "201 levels": lambda: nested(201),
     "100,000 levels": lambda: nested(100_000),
@@ -291,12 +251,6 @@ def test_a_message_of_199_levels_can_be_read_from_deep_within_a_program(memory: 
     assert len(read(600)) == 1
 
 
-def test_many_values_side_by_side_are_not_deep() -> None:
-    wide: dict[str, object] = {"x": [{"y": []} for _ in range(500)]}
-    with Memory(":memory:") as memory:
-        assert memory.chat("monday").append(Message("user", "hello", raw=wide)).raw == wide
-
-
 NO_NAMES = ["a\nb", "a\x00b", "\ud800", "  ", "x" * 513, "é" * 257]
 
 
@@ -317,21 +271,6 @@ NO_NAMES = ["a\nb", "a\x00b", "\ud800", "  ", "x" * 513, "é" * 257]
 def test_a_field_of_another_kind_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         quick.chat("monday").append(**({"role": "user", "content": "hello"} | wrong))
-
-
-@each(
-    ("message", "what"),
-    [
-        *((user("hello", id=value), None) for value in ("a\nb", "x" * 513, "日" * 171)),
-        *((user("hello", name=value), None) for value in ("a\nb", "x" * 513, "日" * 171)),
-        (user("hello \ud83d\ude00"), "surrogates"),
-        (Message("assistant", "hello", calls=[ToolCall("c1", "find")]), "tuple"),  # type: ignore[arg-type]  # the case
-        (Message("tool", "hello", answers=["c1"]), "tuple"),  # type: ignore[arg-type]  # the case
-    ],
-)
-def test_a_message_that_does_not_fit_is_refused(quick: Memory, message: Any, what: str | None) -> None:
-    with pytest.raises(InvalidInput, match=what):
-        quick.chat("monday").append(message)
 
 
 # What a message costs

@@ -8,14 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_prompt import hit, summarised, summary
 
-from holdfast import Chat, InvalidInput, Memory, Prompt, ToolCall
+from holdfast import Chat, Memory, Prompt, ToolCall
 from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.prompt.window import FreshTail, LastN, Policy
 from holdfast.types import Message, Scope
 from soak import cases
-from window_logs import parse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOPICS = ("marathon", "Berlin", "harbour", "budget", "kernel", "piano")
@@ -81,18 +79,6 @@ def test_nothing_before_the_newest_turn_changes(memory: Memory, *, tools: bool, 
     assert len(recalled) == (12 if queried else 1)
 
 
-def test_with_and_without_a_query_it_begins_the_same(memory: Memory) -> None:
-    fill_others(memory)
-    chat = memory.chat("monday")
-    for turn in range(6):
-        question = say(chat, turn, tools=True)
-        answer(chat, turn)
-    plain, asked = chat.prompt(3_000), chat.prompt(3_000, question)
-    assert asked.system == plain.system
-    assert lasting(asked) == lasting(plain)
-    assert [one for one in asked.messages if one not in plain.messages] == [asked.messages[-5]]
-
-
 def test_a_conversation_longer_than_its_share_keeps_its_start_for_many_turns(memory: Memory) -> None:
     fill_others(memory)
     chat = memory.chat("monday")
@@ -108,65 +94,7 @@ def test_a_conversation_longer_than_its_share_keeps_its_start_for_many_turns(mem
     assert moved <= 14
 
 
-@given(st.integers(1, 8), st.integers(1, 4), st.booleans())
-def test_summaries_stand_before_it_all_and_change_nothing(turns: int, summaries: int, queried: bool) -> None:
-    made = [summary(n) for n in range(summaries)]
-    before: list[str] = []
-    for turn in range(1, turns + 1):
-        hits = [hit(f"said {turn}", turn, chat="there")] if queried else []
-        prompt = summarised(parse("u a " * turn + "u"), made, hits, budget=4_000)
-        now = [prompt.system, *(json.dumps(one) for one in prompt.messages)]
-        assert now[: len(before)] == before
-        before = now[: 1 + summaries + 2 * turn]
-        assert all("<recalled>" not in one for one in before)
-
-
 # What a prompt says of it
-
-
-def test_the_first_prompt_is_new_and_the_second_the_same(memory: Memory) -> None:
-    fill_others(memory)
-    chat = memory.chat("monday")
-    say(chat, 0, tools=True)
-    for query in (None, "the marathon"):
-        chat.prompt(2_000, query, system="Be brief.")
-        prompt = chat.prompt(2_000, query, system="Be brief.")
-        assert prompt.tokens["unchanged"] == prompt.tokens["total"] > 0
-    assert memory.chat("tuesday").prompt(2_000).tokens["unchanged"] == 0
-    assert memory.scoped(agent="cook").chat("monday").prompt(2_000).tokens["unchanged"] == 0
-
-
-@pytest.mark.parametrize("queried", [False, True])
-def test_unchanged_counts_what_was_there_before_the_newest_turn(memory: Memory, *, queried: bool) -> None:
-    fill_others(memory)
-    chat = memory.chat("monday")
-    stated = []
-    said = since_user = 0  # tokens of the last answer, and of the last turn before it
-    for turn in range(6):
-        kept = chat.window(10_000).tokens
-        question = say(chat, turn, tools=True)
-        prompt = chat.prompt(3_000, question if queried else None, system="Be brief.")
-        spent = prompt.tokens["system"] + prompt.tokens["known"]
-        if turn:
-            last = 0 if not queried else since_user
-            assert prompt.tokens["unchanged"] == spent + kept - last - said
-        stated.append(prompt.tokens["unchanged"])
-        since_user = chat.window(10_000).tokens - kept
-        answer(chat, turn)
-        said = chat.history(1)[0].tokens
-    assert stated[0] == 0
-    assert stated == sorted(stated)
-
-
-def test_another_system_text_changes_all_of_it(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    say(chat, 0, tools=False)
-    chat.prompt(system="Be brief.")
-    assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
-    memory.remember("Ada runs.", merge=False)
-    assert chat.prompt(system="Be long.").tokens["unchanged"] > 0
-    chat.refresh()
-    assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
 
 
 def test_what_an_erased_chat_was_is_forgotten(memory: Memory) -> None:
@@ -176,21 +104,6 @@ def test_what_an_erased_chat_was_is_forgotten(memory: Memory) -> None:
         assert chat.prompt().tokens["unchanged"] == 0
         assert chat.prompt().tokens["unchanged"] > 0
         memory.erase(chat="monday")
-
-
-def test_it_is_kept_for_the_chats_that_were_prompted_last(memory: Memory) -> None:
-    opened = memory._runtime
-    key = (memory.scope, "monday")
-    assert opened.prompts.unchanged(key, ((1, 5),)) == 0
-    for number in range(255):
-        opened.prompts.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
-    assert opened.prompts.unchanged(key, ((1, 5),)) == 5
-    for number in range(255):
-        opened.prompts.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
-    assert opened.prompts.unchanged(key, ((1, 5),)) == 5
-    for number in range(256):
-        opened.prompts.unchanged((memory.scope, f"another {number}"), ((1, 5),))
-    assert opened.prompts.unchanged(key, ((1, 5),)) == 0
 
 
 PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=8).map(tuple)
@@ -207,6 +120,13 @@ def test_unchanged_is_the_length_of_what_both_begin_with(
     assert tokens == cache.unchanged(key, same + one) >= sum(number for _, number in same)
     if one[:1] != other[:1] or not (one and other):
         assert tokens == sum(number for _, number in same)
+
+
+def test_it_is_kept_for_the_chats_that_were_prompted_last() -> None:
+    cache = PromptCache("")
+    for number in range(300):
+        cache.unchanged((Scope(), f"chat {number}"), ((1, 5),))
+    assert [cache.unchanged((Scope(), f"chat {n}"), ((1, 5),)) for n in (299, 0)] == [5, 0]
 
 
 # What is asked is not recalled
@@ -232,12 +152,6 @@ def test_as_many_are_recalled_as_fit_or_as_are_asked_for(memory: Memory) -> None
     small = chat.prompt(300, "marathon")
     assert 5 <= len(small.hits) <= 9
     assert small.tokens["total"] <= 300
-
-
-@pytest.mark.parametrize("limit", [-1, 1.5, "8"])
-def test_the_limit_is_checked(memory: Memory, limit: int) -> None:
-    with pytest.raises(InvalidInput):
-        memory.chat("monday").prompt(limit=limit)
 
 
 def test_what_compaction_wrote_is_not_recalled_beside_its_turns(memory: Memory) -> None:
@@ -285,16 +199,3 @@ def test_without_a_query_it_changes_once_per_compaction_at_most(
     turns = budget // 25
     changes, compactions = changes_of(memory.chat("c"), turns, budget=int(room * budget), compacts_for=budget)
     assert 2 < changes <= compactions < turns / 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("budget", [4_000, 8_000])
-def test_without_a_query_the_start_of_a_session_that_nobody_compacts_moves_in_steps(
-    memory: Memory, budget: int
-) -> None:
-    chat, turns = memory.chat("c"), budget // 25
-    changes, _ = changes_of(chat, turns, budget=budget, compacts_for=None)
-    assert 2 < changes <= chat.stats().stored_tokens / (budget / 8)
-    assert changes < turns / 2
-    window = chat.prompt(budget).window
-    assert window.tokens > 0.8 * budget

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
-
 import pytest
 
 from holdfast import Memory
@@ -20,8 +17,6 @@ from holdfast.prompt.window import (
     TokenBudget,
     make_policy,
 )
-from holdfast.providers.null import NullMemory
-from holdfast.types import Window
 from tables import each
 
 POLICIES = [
@@ -57,30 +52,6 @@ def test_the_policy_of_a_memory_is_that_of_its_windows_and_prompts(location: str
         assert chat.window() != chat.window(policy=Lossless()), "one that is named comes first"
 
 
-@pytest.mark.slow
-@each("policy", POLICIES[:4])
-def test_a_budget_that_is_named_is_taken_in_place_of_that_of_the_policy(
-    policy: Policy,
-) -> None:
-    assert not isinstance(policy, LastN)
-    with Memory(":memory:", policy=policy) as memory:
-        chat = told(memory.chat("c"))
-        for budget in (400, 2_000):
-            same = replace(policy, budget=budget)
-            assert chat.window(budget) == chat.window(policy=same)
-            assert chat.window(budget).budget == budget
-            assert chat.prompt(budget).window == chat.prompt(budget, policy=same).window
-            assert chat.prompt(budget).tokens["budget"] == budget
-
-
-def test_a_policy_that_counts_messages_does_so_within_any_budget() -> None:
-    with Memory(":memory:", policy=LastN(6)) as memory:
-        chat = told(memory.chat("c"))
-        assert len(chat.window().messages) == len(chat.window(100).messages) == 6
-        with pytest.raises(InvalidInput):
-            chat.window(-1)
-
-
 def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None:
     policy = SummaryBuffer(900)
     with Memory(location, user="ada", policy=policy) as memory:
@@ -93,19 +64,6 @@ def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None
         assert len(chat.window().summaries) == 1
         assert chat.window().tokens <= policy.budget
         assert chat.window().messages[0].role == "user"
-
-
-def test_awaited_compactions_go_by_the_policy_of_the_memory(location: str) -> None:
-    async def compacted(memory: Memory) -> Window:
-        chat = memory.aio.chat("c")
-        await chat.compact(full=True, llm=lambda _: "The river rose.")
-        return await chat.window()
-
-    with Memory(location, user="ada", policy=SummaryBuffer(900)) as memory:
-        told(memory.chat("c"))
-        window = asyncio.run(compacted(memory))
-        assert [one.text for one in window.summaries] == ["The river rose."]
-        assert window.tokens <= 900
 
 
 @each("policy", POLICIES[2:])
@@ -134,19 +92,3 @@ def test_a_tail_is_kept_by_a_policy_that_keeps_a_number_of_messages() -> None:
 def test_what_is_no_policy_is_refused(policy: Policy) -> None:
     with pytest.raises(InvalidInput, match="`policy` is"):
         Memory(":memory:", policy=policy)
-
-
-def test_the_default_is_lossless(quick: Memory) -> None:
-    chat = told(quick.chat("c"), 200)
-    assert chat.window() == chat.window(8_000) == chat.window(policy=Lossless())
-    assert chat.prompt().tokens["budget"] == 8_000
-    assert chat.prompt(policy=Lossless(2_000)).tokens["budget"] == 2_000
-    assert chat.prompt(4_000, policy=Lossless(2_000)).window.tokens <= 2_000
-
-
-def test_a_memory_that_keeps_nothing_takes_a_policy_too() -> None:
-    chat = NullMemory(policy=LastN(3)).chat("c")
-    assert chat.window().budget == 8_000
-    assert chat.window(policy=FreshTail(50)).budget == 50
-    assert chat.prompt().tokens["budget"] == 8_000
-    assert chat.prompt(policy=FreshTail(50)).tokens["budget"] == 50

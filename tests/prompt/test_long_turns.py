@@ -71,7 +71,7 @@ STEPS = st.lists(st.lists(SIZES, min_size=1, max_size=4), max_size=4)
 TURNS = st.lists(st.tuples(SIZES, STEPS, SIZES), max_size=5)
 
 
-@settings(max_examples=cases(40, 400), deadline=None)
+@settings(max_examples=cases(20, 400), deadline=None)
 @given(TURNS, SIZES, STEPS, SIZES, st.booleans(), st.sampled_from([300, 1_000, 2_000, 4_000, 8_000]))
 def test_whatever_the_sizes_the_request_is_there_and_all_of_it_fits(
     turns: list[Turn], request_: int, steps: list[list[int]], argument: int, said: bool, budget: int
@@ -86,21 +86,6 @@ def test_whatever_the_sizes_the_request_is_there_and_all_of_it_fits(
             for query in (None, "word7 word9"):
                 assert_sound(chat, chat.prompt(budget, query), budget)
             chat.append(role="assistant", content=words(argument))
-
-
-@pytest.mark.parametrize("turn", [(150, [[20, 150]], 1), (150, [[1]], 0), (900, [], 0)])
-@pytest.mark.parametrize("query", [None, "word7 word9"])
-def test_a_request_that_takes_most_of_a_small_budget_is_there(
-    quick: Memory, turn: Turn, query: str | None
-) -> None:
-    """Recall leaves it its room; a message within a step is the request where its step does not fit."""
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 3, turn)
-    for argument in (0, 20, 9_000):
-        for budget in range(300, 500, 50):
-            assert_sound(chat, chat.prompt(budget, query), budget)
-        step(chat, [20, 150], argument=argument, said="And that?")
-        chat.append(role="assistant", content=words(argument))
 
 
 @pytest.mark.parametrize("results", [[10_000], [1_700, 1_700, 1_700], [400] * 12])
@@ -135,21 +120,6 @@ def test_a_call_that_does_not_fit_is_cut_in_its_arguments(quick: Memory) -> None
     assert "tokens is not shown" in str(call.arguments)
 
 
-@pytest.mark.parametrize("answer", [0, 60])
-def test_a_large_result_leaves_the_rest_of_its_turn_and_what_was_before(quick: Memory, answer: int) -> None:
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 10, (20, [[100]] * 5 + [[9_000]], 0))
-    for number in range(6):
-        step(chat, [100])
-        if answer and number == 5:
-            chat.append(role="assistant", content=words(answer))
-        prompt = chat.prompt(8_000)
-        assert_sound(chat, prompt, 8_000)
-        assert [one.seq for one in prompt.window.messages] == [*range(1, len(chat.history()) + 1)]
-        assert [one.seq for one in prompt.window.shortened] == [33]
-        assert "is not shown again" in prompt.window.messages[32].content
-
-
 def test_a_result_that_fits_beside_the_request_stays_whole(quick: Memory) -> None:
     chat = quick.chat("monday")
     say(chat, *[SHORT] * 10, (20, [[3_000]], 0))
@@ -157,22 +127,6 @@ def test_a_result_that_fits_beside_the_request_stays_whole(quick: Memory) -> Non
         prompt = chat.prompt(4_000, query)
         assert prompt.window.shortened == ()
         assert [one.seq for one in prompt.window.messages][-3:] == [21, 22, 23]
-
-
-@pytest.mark.parametrize("last", [(160, [[20]], 10), (900, [[20], [400]], 60), (5_000, [[20]], 10)])
-def test_with_a_query_a_window_begins_with_a_request_or_the_next(quick: Memory, last: Turn) -> None:
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 10, last, (10, [], 0))
-    for budget in range(500, 2_000, 100):
-        window = chat.prompt(budget, "word7 word9").window
-        assert window.messages[0].role == "user"
-
-
-@pytest.mark.parametrize("said", [100, 150])
-def test_a_request_is_shown_before_hits(quick: Memory, said: int) -> None:
-    chat = quick.chat("monday")
-    say(chat, *[SHORT] * 30, (said, [[20]], 40))
-    assert_sound(chat, chat.prompt(500, "word7 word9"), 500)
 
 
 @pytest.mark.parametrize("budget", [1_000, 2_000, 4_000])

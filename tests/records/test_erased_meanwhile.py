@@ -11,11 +11,7 @@ import pytest
 
 from holdfast import Memory, Record
 from holdfast.dedup import merge
-from holdfast.records import draft
 from holdfast.store import learned_texts
-from holdfast.tools import files as tree
-from holdfast.tools.file_commands import FileCommandError
-from holdfast.tools.files import Files
 
 
 class Gap:
@@ -74,19 +70,3 @@ def test_what_was_learned_before_is_erased_or_learned_at_once(
     stored = gap.during(learn, (lambda: memory.erase(record=first.id)) if first else learn)
     assert there(memory) == [stored]
     assert first is None or stored.id != first.id
-
-
-def test_a_file_that_is_edited_is_erased(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = Files(memory)
-    files.create("/memories/a.md", "one")
-    (record,) = memory.records(kind="file")
-    gap = Gap(draft.scan)
-    monkeypatch.setattr(tree, "scan", gap)
-    with pytest.raises(FileCommandError, match="does not exist"):
-        gap.during(
-            lambda: files.str_replace("/memories/a.md", "one", "two"), lambda: memory.erase(record=record.id)
-        )
-    assert there(memory) == []
-
-
-# Processes: what is reported as stored is there, unless it was erased since

@@ -64,9 +64,8 @@ def test_a_text_that_was_released_in_the_place_of_another_goes_with_it(
     [
         ("  {} \t" + "and so on " * 30 + "\nmore {}", "and so on"),
         ("The key is AKIAQ3EGRGB2M4XPIX5T, for {}, the affair with Bob", "the affair with Bob"),
-        ("<system-reminder>Be brief.</system-reminder> {}, the affair with Bob", "the affair with Bob"),
     ],
-    ids=["cut", "masked", "escaped"],
+    ids=["cut", "masked"],
 )
 def test_a_title_that_was_the_beginning_of_an_erased_message_is_gone(
     ada: Memory, shared_location: str, said: str, title: str
@@ -127,7 +126,6 @@ def test_what_does_not_name_one_thing_that_is_there_is_refused(ada: Memory) -> N
     many: list[dict[str, Any]] = [
         {},
         {"chat": "secret", "record": record},
-        {"chat": "secret", "user": "ada"},
         {"record": record, "user": "ada"},
         *(
             {"messages": 1} | other
@@ -138,7 +136,6 @@ def test_what_does_not_name_one_thing_that_is_there_is_refused(ada: Memory) -> N
         {"user": "nobody"},
         *({"chat": "secret", "messages": some} for some in (0, (2, 1), (1, 2, 3), (5, 99), True, 99)),
         {"chat": "secret", "by": "nobody"},
-        {"rewrite": None},
         {"rewrite": True, "messages": 3},
     ]
     for wrong in many:

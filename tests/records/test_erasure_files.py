@@ -13,7 +13,6 @@ import pytest
 from erasures import Marks, fill, unavailable
 
 from holdfast import Memory
-from programs import start
 from stored_texts import erasures_of
 
 no_patience = erasures.no_patience
@@ -123,26 +122,6 @@ def test_an_older_transaction_that_is_open_is_named_and_the_next_erasure_ends_it
         assert ada.verify().problems == ()
 
 
-HOLD = """
-import sys, psycopg
-with psycopg.connect(sys.argv[1]) as connection:
-    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    connection.execute("SELECT 1")
-    print("open", flush=True)
-    connection.execute("SELECT pg_sleep(1)")
-"""
-
-
-@pytest.mark.slow
-def test_a_read_of_another_that_ends_soon_is_waited_for(own_postgres_url: str) -> None:
-    with Memory(own_postgres_url, user="ada") as ada:
-        ada.chat("secret").append(role="user", content="hello")
-        with start(HOLD, own_postgres_url) as other:
-            assert other.stdout is not None
-            other.stdout.readline()
-            assert ada.erase(chat="secret").counts["messages"] == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("rewrite", [True, False])
 def test_a_role_that_does_not_own_the_tables_is_told(
@@ -171,19 +150,6 @@ def test_a_role_that_does_not_own_the_tables_is_told(
             assert b"zqownedqz" not in in_files(own_postgres_url)
         finally:
             execute(own_postgres_url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
-
-
-@pytest.mark.slow
-def test_a_table_that_others_hold_is_named_and_the_others_are_written_anew(
-    no_patience: None, own_postgres_url: str
-) -> None:
-    with Memory(own_postgres_url, user="ada") as ada, psycopg.connect(own_postgres_url) as other:
-        ada.chat("secret").append(role="user", content="hello")
-        known = ada.remember("known", "finding")
-        other.execute("LOCK TABLE holdfast.pads IN ROW EXCLUSIVE MODE")
-        receipt = unavailable("pads", lambda: ada.erase(record=known.id, rewrite=True))
-        assert "lock timeout" in receipt.remains["pads"]
-        assert "messages" in receipt.rewritten
 
 
 # SQLite

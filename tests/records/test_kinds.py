@@ -56,14 +56,10 @@ def test_every_writer_may_write_every_kind_but_constraints_and_reflection_the_so
 
 DOORS: dict[str, Door] = {
     "remember": lambda memory, _, by: memory.remember("Always plan on Mondays", "constraint", by=by),
-    "remember in a chat": lambda memory, _, by: memory.chat("c").remember("Always", "constraint", by=by),
     "replace by id": lambda memory, record, by: memory.replace(record.id, "Always", by=by),
-    "replace by text": lambda memory, _, by: memory.replace("mondays", "Always", by=by),
     "retract by id": lambda memory, record, by: memory.retract(record.id, by=by),
-    "retract by text": lambda memory, _, by: memory.retract("mondays", by=by),
     "clear the kind": lambda memory, _, by: memory.retract_all(kind="constraint", by=by),
     "clear a category": lambda memory, _, by: memory.retract_all(category="plans", by=by),
-    "clear a tag": lambda memory, _, by: memory.retract_all(tags=["days"], by=by),
     "rollback of the record": lambda memory, record, by: memory.rollback(record.id, 1, by=by),
     "rollback of the kind": lambda memory, _, by: memory.rollback("constraint", 1, by=by),
     "undo": lambda memory, _, by: memory.undo(by=by),
@@ -103,31 +99,23 @@ def test_nobody_but_the_user_gets_at_a_constraint(door: str) -> None:
     assert memory.records(kind="constraint") != [record]
 
 
-def test_who_says_nothing_is_an_agent_who_takes_back_what_an_agent_may(memory: Memory) -> None:
+def test_who_says_nothing_is_an_agent_and_a_clearing_that_meets_a_constraint_takes_nothing(
+    memory: Memory,
+) -> None:
     record = constrained(memory)
+    tea = memory.remember("tea at four", "finding", category="plans")
     for attempt in calls(
-        lambda: memory.remember("Always", "constraint"),
-        lambda: memory.replace(record.id, "Always"),
-        lambda: memory.retract(record.id),
-        lambda: memory.retract_all(kind="constraint"),
-        memory.undo,
-        lambda: memory.quarantine.release(record.id, by="agent"),
-        lambda: memory.quarantine.discard(record.id, by="agent"),
+        lambda: memory.remember("Always", "constraint"), lambda: memory.retract_all(category="plans")
     ):
         with pytest.raises(Denied):
             attempt()
-    memory.remember("tea at four", "finding", category="plans")
-    with pytest.raises(Denied):
-        memory.retract_all(category="plans")
-    assert len(memory.records(category="plans")) == 2, "a clearing that meets a constraint takes nothing"
-    assert texts(memory.undo()) == ["tea at four"]
-    assert memory.records() == [record]
+    assert memory.records() == [record, tea]
 
 
 # Caps of facts
 
 
-@pytest.mark.parametrize(("target", "cap"), CAPPED.cap.items())
+@pytest.mark.parametrize(("target", "cap"), [("env", 8_000)])
 def test_a_cap_counts_characters_and_is_reached_to_the_last(capped: Memory, target: str, cap: int) -> None:
     with pytest.raises(InvalidInput, match=f"{cap:,}"):
         capped.remember("x" * (cap + 1), target=target, merge=False)
@@ -159,7 +147,6 @@ def test_a_replacement_counts_only_the_difference(capped: Memory) -> None:
     assert len(capped.replace(old.id, "語" * 3_100).text) == 3_100
     with pytest.raises(InvalidInput, match=r"3,101.*3,100"):
         capped.replace(old.id, "語" * 3_101)
-    assert len(capped.replace(old.id, "short").text) == 5
 
 
 def test_going_back_does_not_break_a_cap_whatever_lies_between(capped: Memory) -> None:
@@ -199,11 +186,8 @@ def test_a_target_or_a_place_that_a_kind_has_not_is_refused(kind: str, target: s
     ("kind", "longest"),
     [
         ("constraint", 4_000),
-        ("soul", 20_000),
-        ("profile", 20_000),
         ("episode", 2_000),
         ("finding", 100_000),
-        ("file", 100_000),
     ],
 )
 def test_a_text_has_at_most_the_characters_of_its_kind(kind: str, longest: int) -> None:
@@ -231,24 +215,19 @@ def test_an_agent_finds_the_episode_it_wrote_of_a_chat_that_another_told_of_befo
 # Notes
 
 
-def test_every_compartment_of_notes_has_its_own_cap_and_is_cleared_alone(memory: Memory) -> None:
-    monday, tuesday = memory.chat("monday"), memory.chat("tuesday")
-    for chat in (monday, tuesday):
+def test_notes_of_each_chat_and_target_have_a_cap_of_their_own_and_are_cleared_apart(memory: Memory) -> None:
+    chats = [memory.chat("monday"), memory.chat("tuesday")]
+    for chat in chats:
         for target in ("session", "plan"):
-            chat.remember("界" * 9_999, "note", target=target)
-            chat.remember("x", "note", target=target)
+            chat.remember("界" * 10_000, "note", target=target)
             with pytest.raises(InvalidInput, match=rf"{target} notes.*10,000"):
                 chat.remember("y", "note", target=target)
-        with chat.run() as run, chat.run() as beside:
-            for one in (run, beside):
-                one.remember("界" * 10_000)
-                with pytest.raises(InvalidInput, match=r"run notes.*10,000"):
-                    one.remember("y")
-            if chat == tuesday:
-                memory.retract_all(kind="note", target="session")
-                assert [len(one.notes()) for one in (monday, tuesday)] == [2, 2]
-                memory.retract_all(kind="note")
-            assert (len(run.notes()), len(beside.notes())) == (1, 1)
+    with chats[0].run() as run:
+        note = run.remember("of the run")
+        memory.retract_all(kind="note", target="session")
+        assert [len(one.notes()) for one in chats] == [1, 1]
+        memory.retract_all(kind="note")
+        assert run.notes() == [note]
     assert memory.records() == []
 
 
@@ -275,29 +254,11 @@ def test_a_note_counts_how_often_and_when_it_was_asked_for(tmp_path: Path) -> No
         assert {one.id: one.uses for one in memory.chat("monday").notes()} == {note.id: 4, other.id: 1}
 
 
-def test_notes_are_shown_by_priority_then_by_use_and_filtered_as_records_are(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    for text, priority, category, tags in (
-        ("low red door", 1, "house", ["a"]),
-        ("a", 5, "house", ["b"]),
-        ("b", 5, "", ["a"]),
-        ("high", 10, "door", ["a", "b"]),
-    ):
-        chat.remember(text, "note", priority=priority, category=category, tags=tags)
-    for _ in range(3):
-        assert texts(chat.notes(category="")) == ["b"]
-    assert texts(chat.notes()) == ["high", "b", "a", "low red door"]
-    assert texts(chat.notes(text="DOOR")) == ["high", "low red door"]
-    assert texts(chat.notes(category="house", tags=["b", "c"])) == ["a"]
-
-
-# What is in every prompt
-
-
 # Rows added by the user
 
 
-def test_a_row_of_ones_own_is_kept_by_its_policy(location: str) -> None:
+def test_a_row_of_ones_own_is_kept_by_its_policy(tmp_path: Path) -> None:
+    location = tmp_path / "memory.db"
     decision = Kind(
         "decision",
         "Decisions",
@@ -319,11 +280,10 @@ def test_a_row_of_ones_own_is_kept_by_its_policy(location: str) -> None:
             memory.retract(record.id, by="tool")
         assert memory.remember("we meet at nine", "decision", target="team").target == "team"
         assert [hit.kind for hit in memory.recall("PostgreSQL", kinds=["decision"])] == ["decision"]
-    if location.endswith(".db"):
-        with Memory(location, user="ada") as memory:
-            assert memory.get(record.id) == record, "what is kept under a row that is gone is read"
-            assert [hit.kind for hit in memory.recall("PostgreSQL")] == ["decision"]
-            assert memory.retract_all(category="tech", by="user") != []
+    with Memory(location, user="ada") as memory:
+        assert memory.get(record.id) == record, "what is kept under a row that is gone is read"
+        assert [hit.kind for hit in memory.recall("PostgreSQL")] == ["decision"]
+        assert memory.retract_all(category="tech", by="user") != []
 
 
 def test_a_row_of_ones_own_can_have_one_text_for_each_agent_or_chat() -> None:
@@ -346,24 +306,11 @@ def test_a_row_of_ones_own_can_have_one_text_for_each_agent_or_chat() -> None:
         assert [one.uses for one in memory.records(kind="clue")] == [1]
 
 
-def test_a_row_can_take_the_place_of_one_of_ours() -> None:
-    with Memory(":memory:", user="ada", kinds=[Kind("fact", targets=("user",), cap={"user": 10})]) as memory:
-        with pytest.raises(InvalidInput, match="10"):
-            memory.remember("x" * 11)
-        with pytest.raises(InvalidInput, match="target"):
-            memory.remember("x", target="env")
-        memory.remember("x")
-        assert known(memory) == "", "it has no heading"
-        assert memory.remember("x", "finding").kind == "finding"
-
-
 @each(
     "wrong",
     [
         *({"name": name} for name in ("", "x" * 65, "a\nb")),
-        {"one_per": "user"},
         *({"targets": targets} for targets in ((), "user", 5)),
-        {"targets": ("",), "cap": {"user": 5}},
         *({"cap": cap} for cap in ({"": -1}, {"": "ten"}, 5)),
         {"longest": -1},
         *({"writers": writers} for writers in (("god",), "user", None)),
@@ -372,10 +319,3 @@ def test_a_row_can_take_the_place_of_one_of_ours() -> None:
 def test_a_wrong_row_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         Kind(**{"name": "decision", **wrong})
-
-
-@pytest.mark.parametrize("kinds", [5, None, ["decision"], [None]], ids=lambda kinds: type(kinds).__name__)
-def test_rows_that_are_none_are_refused(tmp_path: Path, kinds: Any) -> None:
-    with pytest.raises(InvalidInput):
-        Memory(tmp_path / "memory.db", kinds=kinds)
-    assert list(tmp_path.iterdir()) == []

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
-
-from holdfast import InvalidInput, Kind, Memory, Prompt
-from holdfast.tools.presets import fact_tool
+from holdfast import Kind, Memory, Prompt
 
 TOWNS = ["Bremen", "Genoa", "Leeds", "Malmo", "Nantes", "Porto", "Turku", "Vigo", "Ghent", "Izmir"]
 
@@ -34,15 +31,6 @@ def shown(prompt: Prompt, heading: str = "## Facts about the user") -> list[int]
 
 def prompted(memory: Memory, query: str | None = None) -> Prompt:
     return memory.chat(f"at {memory.version()}").prompt(32_000, query)
-
-
-def test_storing_facts_never_stops(memory: Memory) -> None:
-    know(memory, range(80))
-    assert len(memory.records(kind="fact")) == 80
-    long = memory.remember("x" * 4_001)
-    assert memory.get(long.id) == long
-    with pytest.raises(InvalidInput, match="100,000"):
-        memory.remember("x" * 100_001)
 
 
 def test_a_prompt_shows_what_fits_and_says_what_does_not(memory: Memory) -> None:
@@ -109,29 +97,7 @@ def test_a_kind_of_ones_own_has_a_budget() -> None:
         )
 
 
-def test_the_tool_of_the_lists_stays_as_short_as_they_were(quick: Memory) -> None:
-    tool = fact_tool(quick)
-    know(quick, range(49))
-    assert tool({"action": "add", "content": fact(49)}).data["success"]
-    full = tool({"action": "add", "content": "More"})
-    assert "The user facts hold 4,000 of at most 4,000 characters; this one has 4." in str(full.data["error"])
-    assert "already" in str(tool({"action": "add", "content": fact(3)}).data["message"])
-    longer = tool({"action": "replace", "old_text": "D3", "content": fact(3) + "!"})
-    assert "this one has 81 in place of 80" in str(longer.data["error"])
-    assert tool({"action": "replace", "old_text": "D3", "content": fact(3)[:-1]}).data["success"]
-
-
 # The comparison
-
-
-def test_a_new_fact_is_compared_with_what_is_nearest_however_many_there_are(quick: Memory) -> None:
-    home = quick.remember("User lives in Berlin")
-    know(quick, range(100, 130), target="env")
-    know(quick, range(150))
-    again = quick.remember("The user resides in Berlin.")
-    assert (again.id, again.action) == (home.id, "duplicate")
-    moved = quick.remember("User has moved to Lisbon")
-    assert (moved.id, moved.action) == (home.id, "update")
 
 
 def test_it_is_compared_with_those_about_the_same(quick: Memory) -> None:

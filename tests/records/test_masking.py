@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from fake_provider import FakeProvider
-from holdfast import Denied, Hit, InvalidInput, Memory, Message, ToolCall, acting_as
-from holdfast.port.tools import tools_for
+from holdfast import Denied, InvalidInput, Memory, Message, ToolCall, acting_as
 from record_lists import act, fresh
 from stored_texts import whole
 from tables import each
-from tool_results import named
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"
 SAID = f"The deploy user of the staging cluster has the key {KEY}, please use it."
@@ -54,25 +47,17 @@ def test_what_was_said_is_stored_and_given_back_as_it_was(memory: Memory) -> Non
 SHOWN: dict[str, Callable[[Memory], object]] = {
     "recall": lambda memory: memory.recall(QUERY),
     "search": lambda memory: memory.chat("monday").search(QUERY),
-    "awaited": lambda memory: asyncio.run(recalled(memory)),
     "at": lambda memory: memory.at(memory.remember("The shop opens at nine.").version).recall(QUERY),
     "another chat": lambda memory: memory.chat("tuesday").prompt(query=QUERY),
-    "a run": lambda memory: memory.chat("tuesday").run().prompt(query=QUERY),
     "the tool": lambda memory: [
         tool({"query": QUERY}).text for tool in memory.tools() if tool.name == "recall"
     ],
     "expand": lambda memory: act(memory, "expand", id="monday#1"),
-    "sessions": lambda memory: act(memory, "search_sessions"),
     "a session": lambda memory: act(memory, "search_sessions", session="monday"),
     "sessions about": lambda memory: act(memory, "search_sessions", query=QUERY),
-    "within a session": lambda memory: act(memory, "search_sessions", query=QUERY, session="monday"),
     "titles": lambda memory: memory.chats(),
     "review": lambda memory: memory.chat("monday").review(),
 }
-
-
-async def recalled(memory: Memory) -> list[Hit]:
-    return await memory.aio.recall(QUERY)
 
 
 @each("shown", SHOWN)
@@ -149,26 +134,6 @@ def test_one_in_the_arguments_of_a_call_is_flagged_and_masked(call: str) -> None
         assert "run" in written(seen)
 
 
-def test_one_in_a_call_is_in_no_summary(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    for n in range(12):
-        command = f"echo {'a' * (n * 3)} && export AWS_ACCESS_KEY_ID={KEY} && ./deploy --stage {n}" * 3
-        chat.append(Message("assistant", "", calls=(ToolCall(f"c{n}", "run", {"command": command}),)))
-        chat.append(Message("tool", f"Deployed stage {n} to Frankfurt. " * 40, call_id=f"c{n}"))
-        chat.append(role="user", content=f"Now deploy stage {n + 1} of the shop. " * 20)
-    chat.compact(full=True, budget=1_000)
-    assert chat.tree()
-    assert KEY[:10] not in written(chat.tree(), chat.review())
-
-
-def test_a_summary_of_a_model_that_repeats_one_is_masked(memory: Memory) -> None:
-    told(memory)
-    chat = memory.chat("monday")
-    chat.append([{"role": "assistant", "content": f"Line {n} of the log. " * 40} for n in range(30)])
-    chat.compact(full=True, budget=1_000, llm=lambda _: f"The staging cluster was deployed.\n{SAID}")
-    assert KEY not in written(chat.prompt(2_000).messages, memory.recall(QUERY, sources=["summary"]))
-
-
 def test_a_title_and_a_reason_are_kept_without_it(memory: Memory) -> None:
     told(memory)
     chat = memory.chat("monday")
@@ -187,9 +152,7 @@ IDS: dict[str, Callable[[Memory], object]] = {
     ),
     "a run": lambda memory: memory.chat("monday").run(KEY),
     "an agent": lambda memory: memory.scoped(agent=KEY),
-    "an agent from the start": lambda _: Memory(":memory:", agent=KEY),
     "who acts": lambda _: acting_as(agent=KEY).__enter__(),
-    "an awaited chat": lambda memory: memory.aio.chat(KEY),
 }
 
 
@@ -201,30 +164,12 @@ def test_one_that_is_to_be_an_id_is_refused_and_not_repeated(what: str) -> None:
     assert KEY not in repr(refused.value) + str(refused.value)
 
 
-def test_a_chat_of_before_stays_in_reach(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    with Memory(path, user="ada") as memory:
-        told(memory)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        for table in ("messages", "sessions"):
-            other.execute(f"UPDATE {table} SET chat = ?", [KEY])
-    with Memory(path, user="ada") as memory:
-        chat = memory.chat(KEY)
-        chat.append(role="user", content="Hello again.")
-        assert len(chat.history()) == 2
-        memory.erase(chat=KEY)
-
-
 ERRORS: dict[str, Callable[[Memory], object]] = {
-    "no such record": lambda memory: memory.retract(f"the key {KEY}"),
     "no such record, cut": lambda memory: memory.retract(f"{'x' * 45} {KEY}"),
     "control characters": lambda memory: memory.scratchpad.__setitem__(f"{'x' * 30} {KEY}\n", "x"),
     "no such job": lambda memory: memory.learning.retry_job(KEY),
-    "no such kind": lambda memory: memory.records(kind=KEY),
     "no such summary": lambda memory: memory.chat("monday").expand(KEY),
     "no cursor": lambda memory: memory.remember("x", messages=KEY),  # type: ignore[call-overload]
-    "no such event": lambda memory: memory.on(KEY, print),
-    "no such record in quarantine": lambda memory: memory.quarantine.release(KEY),
     "a pad": lambda memory: memory.scratchpad.__setitem__("week", SAID),
 }
 
@@ -239,25 +184,5 @@ def test_no_error_repeats_one(what: str) -> None:
 
 def test_no_tool_repeats_one_in_its_error(memory: Memory) -> None:
     for tool in memory.tools("monday"):
-        for arguments in (
-            {"id": KEY},
-            {"id": f"{KEY}#1"},
-            {"query": "x", "kind": KEY},
-            {KEY: 1},
-            {"session": KEY},
-        ):
+        for arguments in ({"id": f"{KEY}#1"}, {"query": "x", "kind": KEY}, {KEY: 1}, {"session": KEY}):
             assert KEY[:10] not in tool(arguments).text
-
-
-def test_what_a_provider_of_another_kind_holds_is_masked_as_well() -> None:
-    provider = FakeProvider()
-    provider.chat("monday").append([Message("user", SAID)])
-    tools = named(tools_for(provider, "tuesday"))
-    for name, arguments in (
-        ("recall", {"query": QUERY}),
-        ("expand", {"id": "monday#1"}),
-        ("search_sessions", {"query": QUERY}),
-    ):
-        seen = tools[name](arguments).text
-        assert "staging" in seen
-        assert KEY not in seen

@@ -12,13 +12,9 @@ from holdfast import InvalidInput, Memory, Record
 from tables import each
 
 HOSTILE = [
-    "👩‍👩‍👧‍👦",
-    "İstanbul ẞ ﬁ",
     "%_\\",
     "'; DROP TABLE records; --",
     "line\r\nbreaks\u2028of every\x0bkind",
-    "{not} %s $1 :name ? {{twice}}",
-    "e\u0301 is not é",
     "~" * 5_000,
 ]
 
@@ -67,14 +63,8 @@ EVERYTHING: dict[str, Any] = {
 }
 DEFAULTS: dict[str, Any] = {
     "target": "user",
-    "category": "",
-    "tags": (),
-    "meta": {},
     "priority": 5,
-    "source": "",
     "by": "agent",
-    "chat": "",
-    "messages": None,
     "since": None,
     "until": None,
     "evidence": 1,
@@ -88,13 +78,7 @@ DEFAULTS: dict[str, Any] = {
     ("told", "kept"),
     [
         (EVERYTHING, {name: value for name, value in EVERYTHING.items() if name not in ("tags", "meta")}),
-        (EVERYTHING, {"tags": ("city", "home"), "at": JUNE}),
         ({"kind": "fact", "by": "agent"}, DEFAULTS),
-        (
-            {"chat": "monday", "messages": 7, "by": "tool"},
-            {"messages": (7, 7), "by": "tool", "chat": "monday"},
-        ),
-        ({"since": MAY.replace(tzinfo=None)}, {"since": MAY}),
         ({"since": MAY.astimezone(timezone(timedelta(hours=9)))}, {"since": MAY}),
         ({"since": FIRST, "until": LAST}, {"since": FIRST, "until": LAST}),
         ({"tags": iter(["b", "a", "b"])}, {"tags": ("b", "a")}),
@@ -103,7 +87,6 @@ DEFAULTS: dict[str, Any] = {
         *(({"text": text}, {"text": text}) for text in HOSTILE),
         # What no database can store is replaced visibly.
         ({"text": "a\x00b"}, {"text": "a\ufffdb"}),
-        ({"text": "\ud800"}, {"text": "\ufffd"}),
         ({"text": "\udc00\ud800b"}, {"text": "\ufffd\ufffdb"}),
         ({"text": "\ud83d\ude00"}, {"text": "😀"}),
     ],
@@ -151,7 +134,6 @@ REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
     (REMEMBER, [{"text": text} for text in BLANKS]),
     (REMEMBER, [{"merge": 1}, {"meta": {"deep": DEEP}}, {"meta": CYCLE}, {"expected_version": -1}]),
     (REMEMBER, [{"since": JUNE, "until": until} for until in (JUNE, MAY)]),
-    (REPLACE, [one for one in WRONG if "target" not in one]),
     (
         REPLACE,
         [{"text": "x"} | one for one in ({"expected_version": True}, {"what": "\n"}, {"kind": "lesson"})],
@@ -163,9 +145,7 @@ REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
         RECALL,
         [
             *({"sources": sources} for sources in ([], "recrd", ["file"])),
-            {"sources": ["message"], "kinds": ["fact"]},
             {"sources": ["record"], "roles": ["user"]},
-            {"roles": ["user"], "tags": ["a"]},
             *({"kinds": kinds} for kinds in ("fct", ["bogus"])),
             *({"valid_at": time} for time in ("now", MAY.date(), 1_700_000_000, "")),
         ],

@@ -63,42 +63,7 @@ def test_who_did_not_see_the_newest_version_gets_a_conflict(reopen: Callable[[],
     assert one.remember("Ada rests.", "profile", expected_version=newer.version).text == "Ada rests."
 
 
-def test_a_version_of_what_is_not_there_is_a_conflict(memory: Memory) -> None:
-    with pytest.raises(Conflict, match="does not exist"):
-        memory.remember("Ada runs.", "profile", expected_version=1)
-    record = memory.remember("Ada runs.", "profile")
-    memory.retract(record.id)
-    with pytest.raises(Conflict, match="does not exist"):
-        memory.remember("Ada swims.", "profile", expected_version=record.version)
-    seen = memory.remember("Ada swims.", "profile", expected_version=0).version
-    memory.remember("I am calm.", "soul")
-    memory.scoped(agent="coach").remember("Ada runs fast.", "profile")
-    assert memory.remember("Ada rests.", "profile", expected_version=seen).version == seen + 3
-
-
 # Threads
-
-
-def test_calls_at_once_stay_whole_and_lose_nothing(reopen: Callable[[], Memory]) -> None:
-    handles = [reopen(), reopen()]
-
-    def add(number: int) -> Callable[[], list[Record]]:
-        texts = [f"fact {number} {part}" for part in "abc"]
-        return lambda: handles[number % 2].remember(texts, "finding")
-
-    def write(number: int) -> Callable[[], list[Record]]:
-        return lambda: [handles[number % 2].remember(f"Ada, seen by {number}", "profile")]
-
-    for written in at_once([call(n) for n in range(12) for call in (add, write)]):
-        assert not isinstance(written, Exception)
-        first = written[0].version
-        assert [one.version for one in written] == [*range(first, first + len(written))]
-    assert len({change.batch for change in handles[0].changes()}) == 24
-    check_history(handles[0], 48)
-    assert len(handles[0].records()) == 36 + 1
-    assert {hit.text for hit in handles[0].recall("fact", limit=100)} == {
-        f"fact {n} {part}" for n in range(12) for part in "abc"
-    }
 
 
 def test_with_expected_versions_no_update_is_lost(reopen: Callable[[], Memory]) -> None:
@@ -135,22 +100,6 @@ def test_a_cap_holds_for_those_who_write_at_once(location: str) -> None:
         check_history(memory, 4)
 
 
-def test_additions_and_clearings_at_once_agree_with_the_history(memory: Memory) -> None:
-    def work(number: int) -> Callable[[], object]:
-        if number % 4 == 3:
-            return lambda: memory.retract_all(tags=["rain"])
-        if number % 4 == 2:
-            return memory.undo
-        return lambda: memory.remember(f"it rains, {number}", "finding", tags=["rain"])
-
-    outcomes = at_once([work(n) for n in range(24)])
-    assert all(
-        isinstance(one, InvalidInput) for one in outcomes if isinstance(one, Exception)
-    )  # nothing to undo
-    check_history(memory, memory.version())
-    assert {hit.id for hit in memory.recall("rains", limit=100)} == {one.id for one in memory.records()}
-
-
 def test_the_same_fact_said_at_once_is_one_record_with_all_the_evidence(memory: Memory) -> None:
     outcomes = at_once([lambda: memory.remember("The user lives in Berlin")] * 8)
     assert {type(one) for one in outcomes} == {Record}
@@ -161,34 +110,6 @@ def test_uses_of_a_note_at_once_are_all_counted(memory: Memory) -> None:
     note = memory.chat("monday").remember("the door is red", "note")
     at_once([lambda: memory.get(note.id)] * 10)
     assert [one.uses for one in memory.records()] == [10]
-
-
-def test_who_reads_while_others_write_sees_what_was_acknowledged(reopen: Callable[[], Memory]) -> None:
-    writer, reader = reopen(), reopen()
-    written: list[str] = []
-    done = threading.Event()
-
-    def write() -> None:
-        try:
-            for n in range(40):
-                record = writer.remember(f"rain of day {n}", "finding")
-                written.append(record.id)
-        finally:
-            done.set()
-
-    def read() -> int:
-        looked = 0
-        while not done.is_set() or not looked:
-            before = list(written)
-            assert {hit.id for hit in reader.recall("rain", limit=100)} >= set(before)
-            listed = [record.id for record in reader.records()]
-            assert listed[: len(before)] == before
-            looked += 1
-        return looked
-
-    works: list[Callable[[], object]] = [write, read]
-    outcomes = at_once(works)
-    assert [one for one in outcomes if isinstance(one, Exception)] == []
 
 
 # Processes
@@ -205,19 +126,6 @@ for n in range(10):
     memory.remember(f"Ada, {n} of {sys.argv[2]}", "profile")
 memory.close()
 """
-SWAP = """
-import sys
-from holdfast import Conflict, Memory
-memory = Memory(sys.argv[1], user="ada")
-seen = memory.get("profile").version
-print("ready", flush=True)
-input()
-try:
-    print(memory.remember(f"Ada, by {sys.argv[2]}", "profile", expected_version=seen).text)
-except Conflict:
-    print("Conflict")
-memory.close()
-"""
 
 
 @pytest.mark.slow
@@ -230,16 +138,3 @@ def test_processes_that_write_at_once_lose_nothing(shared_location: str) -> None
             assert own == [f"number {n} of process {process}" for n in range(10)]
         assert len(memory.changes(kind="profile")) == 30
         assert len(memory.records(kind="profile")) == 1
-
-
-def test_of_processes_that_expect_the_same_version_one_writes(shared_location: str) -> None:
-    with Memory(shared_location, user="ada") as memory:
-        memory.remember("Ada runs.", "profile")
-    said = [
-        out.split("\n")[-2] for out in programs.run_together(SWAP, [(shared_location, one) for one in "ab"])
-    ]
-    with Memory(shared_location, user="ada") as memory:
-        profile = memory.get("profile")
-        assert profile is not None
-        assert sorted(said) == [profile.text, "Conflict"]
-        check_history(memory, 2)

@@ -46,16 +46,6 @@ def test_an_episode_has_the_time_of_its_session(talked: Memory, clock: Clock) ->
     assert (episode.at, episode.created) == (MARCH + 2 * DAY, clock())
 
 
-def test_changes_and_earlier_versions_go_by_the_time_of_storing(talked: Memory, clock: Clock) -> None:
-    stored = clock()
-    talked.remember("We sell green tea", "finding", chat="shop", messages=2)
-    assert talked.changes(limit=1)[0].at == stored
-    record = talked.remember("We sell cups", "lesson", since=MARCH)
-    assert (record.at, record.created, record.since) == (stored, stored, MARCH)
-    assert talked.at(MARCH + 2 * DAY).records() == []
-    assert [one.text for one in talked.at(stored).records()] == ["We sell green tea", "We sell cups"]
-
-
 def test_a_new_text_is_said_now_and_its_return_when_it_was_said(talked: Memory, clock: Clock) -> None:
     record = talked.remember("We sell green tea", "finding", chat="shop", messages=2)
     clock.move(hours=1)
@@ -69,10 +59,8 @@ def test_a_new_text_is_said_now_and_its_return_when_it_was_said(talked: Memory, 
     assert (gone.at, gone.created) == (MARCH + DAY, clock())
 
 
-def test_what_is_said_again_was_said_last_when_it_was_said_last(talked: Memory, clock: Clock) -> None:
+def test_what_is_said_again_was_said_last_when_it_was_said_last(talked: Memory) -> None:
     talked.remember("We sell green tea", chat="shop", messages=2)
     talked.chat("bar").append(role="user", content="We sell green tea", at=MARCH)
     again = talked.remember("We sell green tea", chat="bar", messages=1)
     assert (again.evidence, again.at) == (2, MARCH + DAY)
-    later = talked.remember("We sell green tea")
-    assert (later.evidence, later.at, later.created) == (3, clock(), clock())
