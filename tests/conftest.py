@@ -103,6 +103,7 @@ END_TO_END = {
     "test_rounds",  # learning: what a worker for everyone looks at
     "test_worker_scopes",  # learning: queue, spend, and for whom a worker works
     "test_guard_asked",  # learning: verdicts of a guard
+    "test_receipts",  # learning: receipts of prompts, which are one statement there
     "test_files_in_memory",  # tools: files over records, writers at once
     "test_item_table",  # integrations: the table of items, and adapters that read it in ways of their own:
     "test_every_adapter",

@@ -1,4 +1,4 @@
-"""Policies by their names, and what is refused."""
+"""What is refused of policies, and of what compactions are told."""
 
 from __future__ import annotations
 
@@ -12,32 +12,16 @@ from holdfast import InvalidInput
 from holdfast.prompt.window import (
     Compaction,
     LastN,
-    Lossless,
-    Policy,
     SummaryBuffer,
-    make_policy,
 )
 from tables import each
 
 
-@each(
-    ("name", "options", "expected"),
-    [
-        ("last_n", {}, LastN(20)),
-        ("summary_buffer", {"budget": 100, "threshold": 0.9, "target": 0.5}, SummaryBuffer(100, 0.9, 0.5)),
-        ("lossless", {"budget": 100}, Lossless(100)),
-    ],
-)
-def test_a_policy_is_made_by_its_name(name: str, options: dict[str, float], expected: Policy) -> None:
-    assert make_policy(name, **options) == expected
-
-
-@each("options", [{}, {"name": None}, {"name": "none"}])
-def test_without_a_name_all_messages_are_shown_and_nothing_is_summarised(options: dict[str, Any]) -> None:
-    chat, showing_all = fresh(), make_policy(**options)
+def test_of_a_policy_without_summaries_nothing_is_summarised() -> None:
+    chat = fresh()
     tell(chat, 300)
-    assert len(chat.window(policy=showing_all).messages) == 300
-    wrong: Any = showing_all
+    assert len(chat.window(policy=LastN(1_000)).messages) == 300
+    wrong: Any = LastN(1_000)
     with pytest.raises(InvalidInput, match=r"does not say how to compact.*Use Lossless or SummaryBuf"):
         chat.compact(policy=wrong)
     with pytest.raises(InvalidInput, match="does not say how to compact"):
@@ -45,12 +29,7 @@ def test_without_a_name_all_messages_are_shown_and_nothing_is_summarised(options
 
 
 NO_SHARES: list[object] = [0, 1.01, 75, float("nan"), True]
-by_name: Callable[..., Policy] = make_policy
-NAMES = "Use one of none, last_n, token_budget, fresh_tail, summary_buffer, lossless"
 WRONG: list[tuple[Callable[..., object], dict[str, Any], str]] = [
-    (by_name, {"name": "Lossless"}, NAMES),
-    (by_name, {"name": "none", "n": 5}, ""),
-    (by_name, {"name": "lossless", "threshold": 0.5}, ""),
     *((SummaryBuffer, {name: no}, "fraction") for name in ("threshold", "target") for no in NO_SHARES),
     *((Compaction, {name: no}, "fraction") for name in ("threshold", "target", "tail") for no in NO_SHARES),
     *((SummaryBuffer, {name: -1}, "") for name in ("budget", "keep")),

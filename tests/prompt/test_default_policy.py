@@ -15,7 +15,6 @@ from holdfast.prompt.window import (
     Policy,
     SummaryBuffer,
     TokenBudget,
-    make_policy,
 )
 from tables import each
 
@@ -25,7 +24,6 @@ POLICIES = [
     FreshTail(900, turns=2),
     TokenBudget(900, keep=3),
     LastN(7),
-    make_policy("fresh_tail", budget=900, turns=2),
 ]
 WORDS = "We moved the tents again because the river rose, and nobody slept before the rain was over. " * 4
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast import Chat, Memory, acting_as
+from programs import start
 from record_lists import fresh
 from tables import each
 
@@ -54,16 +55,22 @@ def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_shows_what_is
 OTHERS: list[Callable[[Memory], object]] = [
     lambda memory: memory.remember("marathons now", "soul", by="user"),
     lambda memory: memory.chat("tuesday").remember("marathons now", merge=False),
+    lambda memory: memory.chat("monday").remember("marathons now", "profile", by="reflect"),
     lambda memory: memory.remember("marathons now", "finding", by="reflect", chat="monday"),
+    lambda memory: memory.remember("marathons now", "finding", by="import", chat="monday"),
+    lambda memory: memory.replace("known marathons", "marathons now"),
     lambda memory: memory.retract("known marathons"),
     lambda memory: memory.undo(),
     lambda memory: memory.scoped(user="").remember("marathons now", "constraint", by="user"),
     lambda memory: memory.scoped(user="bob").chat("monday").remember("marathons now", merge=False),
     lambda memory: memory.chat("monday").append(role="user", content="more about marathons"),
     lambda memory: memory.remember("a note", "note", chat="monday", by="reflect"),
+    lambda memory: memory.remember("a plan", "note", target="plan"),
     lambda memory: (memory.chat("monday").notes(), [memory.get(one.id) for one in memory.records()]),
     lambda memory: memory.chat("monday").scratchpad.update({"step": "1"}),
+    lambda memory: memory.chat("monday").archive(),
     lambda memory: memory.scoped(agent="cook").remember("I cook", "soul"),
+    lambda memory: memory.chat("monday").run().end(),
 ]
 
 
@@ -89,18 +96,31 @@ def test_what_others_write_does_not_change_a_prompt(write: Callable[[Memory], ob
     assert chat.prompt(query=QUESTION) == before or chat.stats().messages > messages
 
 
+def test_recall_outside_of_a_prompt_and_messages_within_are_as_of_now(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    assert frozen(chat) == ""
+    memory.remember("marathons need shoes", "finding")
+    memory.chat("tuesday").append(role="user", content="marathons are long")
+    assert len(memory.recall(QUESTION)) == 2
+    assert [hit.text for hit in chat.prompt(query=QUESTION).hits] == ["marathons are long"]
+
+
 # How it moves on
 
 
 IN_THE_CHAT: list[Callable[[Memory], object]] = [
     lambda memory: memory.chat("monday").remember("Ada swims", merge=False),
+    lambda memory: memory.chat("monday").remember("Ada swims", by="tool", merge=False),
     lambda memory: memory.remember("Ada swims", chat="monday", merge=False),
     lambda memory: memory.replace("Ada runs", "Ada swims", chat="monday"),
     lambda memory: memory.retract("Ada runs", chat="monday"),
+    lambda memory: memory.remember(["Ada swims"], "finding", chat="monday"),
 ]
 ANYWHERE: list[Callable[[Memory], object]] = [
     lambda memory: memory.remember("Ada swims", merge=False),
+    lambda memory: memory.remember(["Ada swims", "Ada rows"], "finding"),
     lambda memory: memory.replace("Ada runs", "Ada swims"),
+    lambda memory: memory.retract("Ada runs"),
     lambda memory: memory.retract_all(kind="fact"),
     lambda memory: memory.undo(),
     lambda memory: memory.rollback("soul", 1),
@@ -196,3 +216,53 @@ def test_what_a_chat_wrote_is_shown_wherever_it_was_stopped(
         known = [one.text for one in memory.records(kind="fact")]
         shown = [text for text in ("Ada grows roses", "Ada grows tulips") if text in chat.prompt().system]
         assert shown == known
+
+
+KILLED = """
+import os, signal, sys
+from datetime import UTC, datetime
+from holdfast import Memory
+
+left = 10**9
+
+def clock():
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+with Memory(sys.argv[1], user="ada", clock=clock) as memory:
+    left = int(sys.argv[2])
+    memory.chat("monday").remember(f"Ada grows tulips of kind {left}", merge=False)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_chat_wrote_is_shown_when_its_process_is_killed(
+    reopen: Callable[[], Memory], shared_location: str
+) -> None:
+    frozen(reopen().chat("monday"))
+    ends = []
+    for moment in range(1, 4):
+        program = start(KILLED, shared_location, moment)
+        program.communicate()
+        ends.append(program.returncode)
+        memory = reopen()
+        known = memory.records(kind="fact")
+        shown = memory.chat("monday").prompt().system
+        assert all(one.text in shown for one in known)
+    assert ends == [-9, 0, 0]
+
+
+def test_a_chat_that_another_process_begins_anew_freezes_what_it_shows(reopen: Callable[[], Memory]) -> None:
+    memory, other = reopen(), reopen()
+    chat = memory.chat("a")
+    chat.append(role="user", content="Hello")
+    chat.prompt(500)
+    other.erase(chat="a")
+    other.chat("a").append(role="user", content="Hello again")
+    other.remember("Likes tea")
+    assert "tea" in chat.prompt(500).system
+    other.remember("Likes coffee")
+    assert "coffee" not in chat.prompt(500).system

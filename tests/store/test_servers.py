@@ -7,13 +7,14 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from sqlite_files import CALLS, fill, put
 
-from holdfast import Damaged, InvalidInput, Memory, Unavailable
+from holdfast import Damaged, InvalidInput, Memory, Message, Unavailable
 from programs import run
 from tables import each
 
@@ -224,3 +225,25 @@ def test_an_opened_memory_holds_one_connection(postgres_url: str) -> None:
             if held == (1,):
                 break
         assert held == (1,)
+
+
+def test_a_prompt_takes_nine_round_trips(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    execute, rollback = psycopg.Connection.execute, psycopg.Connection.rollback
+
+    def counted(connection: psycopg.Connection, query: Any, *args: Any, **options: Any) -> Any:
+        asked.append(query)
+        return execute(connection, query, *args, **options)
+
+    def ended(connection: psycopg.Connection) -> None:
+        asked.append("rollback")
+        rollback(connection)
+
+    with Memory(postgres_url, user="ada") as memory:
+        chat = memory.chat("a")
+        chat.append([Message("user", f"Tulip {n} is red, the others are white.") for n in range(200)])
+        chat.prompt(1_000, "white tulips")
+        monkeypatch.setattr(psycopg.Connection, "execute", counted)
+        monkeypatch.setattr(psycopg.Connection, "rollback", ended)
+        assert chat.prompt(1_000, "red tulips").hits
+    assert len(asked) <= 9, asked

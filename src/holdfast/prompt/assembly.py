@@ -152,13 +152,15 @@ class ChatReader:
         # What writes, asks a model or takes long comes before the one read that the prompt is made in. Who
         # may only read the chat of a team stores no answer there either: nothing is noted for it.
         writes = not self.database.read_only and grants.may(self.database, self.scope, "write")
-        if writes:
+        was_taken = (self.scope.space, self.chat) in self.cache.taken
+        if writes and not was_taken:
             snapshots.freeze(self.database, self.scope, self.chat, self._now())
         display = Display(self.database, self.scope)
         with self._one_read(query, options.limit) as read:
             stats = sessions.stats(self.database, self.scope.space, self.chat)
             # A chat that does not exist has no snapshot: it is shown what is known now.
             taken = snapshots.read(self.database, self.scope, self.chat)
+            self.cache.take(self.scope.space, self.chat, taken)
             snapshot = taken or snapshots.now(self.database, self.scope, self._now())
             make = partial(known_at, self.database, self.scope, self.kinds, snapshot)
             frozen = self.cache.frozen((self.scope, snapshot), make) if taken else make()
@@ -167,6 +169,9 @@ class ChatReader:
             room = budget - (self.count_tokens(text) if text else 0)
             hits = self._recall(read, query, snapshot, frozen.records, room, options, display)
             prompt = self._build(policy, budget, hits, stats, always, options)
+        if was_taken and not taken and stats.messages:
+            # Another process has erased the chat, and begun it anew.
+            return self.prompt(given, query, options, run_notes)
         if options.strict and prompt.tokens["over"]:
             raise BudgetExceeded(
                 f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",

@@ -273,7 +273,10 @@ class _Division:
         if near.shortened or not turn or len(near.messages) < 2:
             has_request = any(message.role == "user" for message in near.messages)
             shown = near if has_request else self._select(self.room // 2, self._summaries)
-            turn = _newest_turn(shown.messages, self._select(self.room, self._summaries).messages)
+            is_answered = near.messages and not _goes_on(near.messages)
+            # Of a turn that goes on the whole room counts, which is read for it alone.
+            whole = near if is_answered else self._select(self.room, self._summaries)
+            turn = _newest_turn(shown.messages, whole.messages)
         if not turn and _goes_on(near.messages):
             # A turn longer than the room: what was done last is worth more to it than what was said long ago.
             most = max(most, int(self.room * CONVERSATION[1]))

@@ -39,6 +39,8 @@ class PromptCache:
         self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
         # What the last prompts had of their chats.
         self.seen: dict[tuple[str, str], frozenset[int | str]] = {}
+        # Chats of which the versions that they show were taken.
+        self.taken: dict[tuple[str, str], Snapshot] = {}
         # Of chats that do not exist yet.
         self._unstored: dict[tuple[str, str], Receipt] = {}
 
@@ -70,6 +72,11 @@ class PromptCache:
         with self._lock:
             _put(self.seen, (space, chat), seen_of(window))
 
+    def take(self, space: str, chat: str, snapshot: Snapshot | None) -> None:
+        """Keep that the snapshot of a chat was taken; None drops it."""
+        with self._lock:
+            _put(self.taken, (space, chat), snapshot)
+
     def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
         """Keep the receipt of a prompt until the chat exists; None drops it."""
         with self._lock:
@@ -85,7 +92,7 @@ class PromptCache:
             for scope, id in list(self._fingerprints):
                 if scope.space == space and chat in (None, id):
                     del self._fingerprints[scope, id]
-            for kept in (self._shown, self.seen, self._unstored):
+            for kept in (self._shown, self.seen, self._unstored, self.taken):
                 for key in [key for key in kept if key[0] == space and chat in (None, key[1])]:
                     del kept[key]
 

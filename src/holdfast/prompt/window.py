@@ -14,7 +14,6 @@ None or 0 shows them as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -286,35 +285,6 @@ Policy = LastN | TokenBudget | FreshTail | Lossless | SummaryBuffer
 """A way to choose the window of a chat."""
 SUMMARISED = (Lossless, SummaryBuffer)
 """The policies that let summaries stand for messages; only these say how a chat is compacted."""
-_BY_NAME: dict[str, Callable[..., Policy]] = {
-    "none": lambda: LastN(MAX_COUNT),
-    "last_n": LastN,
-    "token_budget": TokenBudget,
-    "fresh_tail": FreshTail,
-    "summary_buffer": SummaryBuffer,
-    "lossless": Lossless,
-}
-
-
-def make_policy(name: str | None = None, **options: float) -> Policy:
-    """Return the policy that a configuration names, with its parameters as options.
-
-    The names are "none" (all messages; also for None), "last_n", "token_budget", "fresh_tail",
-    "summary_buffer" and "lossless".
-
-    Raises:
-        InvalidInput: an unknown name, or an option that the policy does not have.
-    """
-    name = "none" if name is None else name
-    if name not in _BY_NAME:
-        raise InvalidInput(f"Unknown window policy {name!r}.", f"Use one of {', '.join(_BY_NAME)}.")
-    try:
-        return _BY_NAME[name](**options)
-    except TypeError as error:
-        raise InvalidInput(
-            f"The policy {name!r} does not have all of the options {', '.join(options)}.",
-            "See `holdfast.prompt.window`.",
-        ) from error
 
 
 def check_policy(policy: object) -> Policy:

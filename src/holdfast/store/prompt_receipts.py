@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
@@ -22,13 +23,14 @@ MAX_ANSWERED = 2_000
 MAX_WAITING = 16
 _COLUMNS = "seq, at, version, shared, budget, policy, system, query, summary_ids, hits"
 # Only for an existing chat, and not if something was erased since the prompt was made: it may name that.
-_IS_UNCHANGED = """
+_UNCHANGED = """
     SELECT 1 FROM sessions WHERE space = :space AND chat = :chat
     AND (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) = :epoch"""
-_DELETE_OLDEST = """
-    DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND at < (
+# Of other workers.
+DELETE_OLDEST = """
+    DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND worker <> :worker AND at < (
         SELECT min(at) FROM (
-            SELECT at FROM receipts WHERE space = :space AND chat = :chat AND seq = 0
+            SELECT at FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND worker <> :worker
             ORDER BY at DESC LIMIT :waiting
         ) AS newest)"""
 _WAITING = """
@@ -77,18 +79,27 @@ def digest(text: str) -> str:
 
 
 @retry_transaction
-def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epoch: int) -> bool:
-    """Store the receipt of a prompt in place of the last one of this worker; return whether that was done.
+def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epoch: int) -> None:
+    """Store the receipt of a prompt in place of the last one of this worker.
 
     It does not wait for the disk: a prompt lost in a crash was not answered.
     """
+    row = {"space": space, "chat": chat, "seq": 0, "worker": worker, **_row(receipt)}
+    others: dict[str, Value] = {"worker": worker, "waiting": MAX_WAITING - 1}
+    if db.has_alone and db.alone("note", {**row, **others, "epoch": epoch}):
+        return
     with db.writing_to(space, lasting=False) as tx:
-        keys: dict[str, Value] = {"space": space, "chat": chat}
-        stored = bool(tx.all(_IS_UNCHANGED, **keys, epoch=epoch))
-        if stored:
-            table_rows.put(tx, "receipts", {**keys, "seq": 0, "worker": worker, **_row(receipt)})
-        tx.all(_DELETE_OLDEST, **keys, waiting=MAX_WAITING)
-    return stored
+        tx.all(noting(), **row, epoch=epoch)
+        tx.all(DELETE_OLDEST, space=space, chat=chat, **others)
+
+
+@cache
+def noting(unchanged: str = _UNCHANGED, also: str = "") -> str:
+    """Return the statement that stores a receipt if nothing has changed; `also` are other parts of it."""
+    put = table_rows.replacement("receipts", ("chat", "worker", *_COLUMNS.split(", ")))
+    # SQLite takes what follows for a part of the query, where that has no condition.
+    put = put.replace("VALUES (", "SELECT ").replace(") ON", " FROM unchanged WHERE 1 = 1 ON", 1)
+    return f"WITH unchanged AS ({unchanged}){also} {put} RETURNING 1"
 
 
 def link_answer(tx: Connection, space: str, chat: str, prompt: LastPrompt, seq: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -220,20 +220,16 @@ def _match(raw: RawRow) -> tuple[TableSchema, TableRow] | None:
     for table in tables().values():
         if (table.name in WITHOUT_ROWID) != raw.is_index or table.name in _DERIVED:
             continue
-        row = _fit(_stored_columns(table) if raw.is_index else table.columns, raw.values)
+        key = ("space", *table.key) if raw.is_index else ()
+        # A table without row numbers begins with the columns of its key.
+        order = sorted(table.columns, key=lambda column: (*key, column.name).index(column.name))
+        row = _fit(order, raw.values)
         if row is not None and (row["space"] == DATABASE or is_space(row["space"])):
             return table, row
     return None
 
 
-def _stored_columns(table: TableSchema) -> tuple[Column, ...]:
-    """Return the columns in the order of a table without row numbers: those of its key first."""
-    key = ("space", *table.key)
-    named = {column.name: column for column in table.columns}
-    return (*(named[name] for name in key), *(column for column in table.columns if column.name not in key))
-
-
-def _fit(columns: tuple[Column, ...], values: list[Cell]) -> TableRow | None:
+def _fit(columns: Sequence[Column], values: list[Cell]) -> TableRow | None:
     """Return the row of values, None if their types do not fit; the last columns may be missing."""
     cells = [*values, *(column.default for column in columns[len(values) :])]
     if len(values) > len(columns) or not all(map(Column.fits, columns, cells)):

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Value
     from holdfast.types import Scope
 
-_READ = "SELECT version, shared, at, others FROM snapshots WHERE space = :space AND chat = :chat"
+_IS_THERE = "SELECT 1 FROM snapshots WHERE space = :space AND chat = :chat"
 _EPOCH = "SELECT coalesce(max(epoch), 0) AS epoch FROM spaces WHERE space = :space"
+_EPOCHS = f"({_EPOCH}), ({_EPOCH.replace(':space', ':shared')})"
+_READ = f"SELECT version, shared, at, others, {_EPOCHS} FROM snapshots WHERE space = :space AND chat = :chat"
 _VERSION = "SELECT coalesce(max(version), 0) AS version FROM spaces WHERE space = :space"
 _EXISTS = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
 
@@ -45,11 +47,11 @@ class Snapshot(NamedTuple):
 
 def read(db: Database, scope: Scope, chat: str) -> Snapshot | None:
     """Return the snapshot of a chat; None before its first prompt, and for an unknown chat."""
-    rows = db.all(_READ, space=scope.space, chat=chat)
+    rows = db.all(_READ, space=scope.space, chat=chat, shared=scope.shared.space)
     if not rows:
         return None
-    version, shared, at, others = rows[0]
-    return Snapshot(version, shared, at, *_select_both(db, scope, _EPOCH), _others(db, scope, at, others))
+    version, shared, at, others, epoch, shared_epoch = rows[0]
+    return Snapshot(version, shared, at, epoch, shared_epoch, _others(db, scope, at, others))
 
 
 def now(db: Database, scope: Scope, time: int) -> Snapshot:
@@ -90,7 +92,7 @@ def _other_spaces(scope: Scope) -> tuple[str, ...]:
 def freeze(db: Database, scope: Scope, chat: str, time: int) -> None:
     """Take the snapshot of a chat that has none; do nothing for an unknown chat."""
     keys = {"space": scope.space, "chat": chat}
-    if not db.all(_READ, **keys) and db.all(_EXISTS, **keys):
+    if not db.all(_IS_THERE, **keys) and db.all(_EXISTS, **keys):
         _take(db, scope, chat, time, again=False)
 
 
@@ -101,7 +103,7 @@ def advance(db: Database, scope: Scope, chat: str, time: int) -> int:
 
 def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> None:
     """Let a chat that has a snapshot show its own changes, in the transaction that writes them."""
-    if tx.all(_READ, space=scope.space, chat=chat):
+    if tx.all(_IS_THERE, space=scope.space, chat=chat):
         same = scope.shared.space == scope.space
         shared = version if same else tx.all(_VERSION, space=scope.shared.space)[0][0]
         _put(tx, scope, chat, version, shared, time)
@@ -112,7 +114,7 @@ def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> i
     with db.writing_to(scope.space) as tx:
         # The lock: a change with an earlier version is committed by now.
         version, shared = _select_both(tx, scope, _VERSION)
-        is_missing = not tx.all(_READ, space=scope.space, chat=chat)
+        is_missing = not tx.all(_IS_THERE, space=scope.space, chat=chat)
         if again or (is_missing and tx.all(_EXISTS, space=scope.space, chat=chat)):
             _put(tx, scope, chat, version, shared, time)
     return version
