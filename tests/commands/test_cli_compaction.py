@@ -6,7 +6,6 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 
 import pytest
@@ -71,18 +70,6 @@ def test_a_model_writes_the_summaries(cli: Cli, server: Server) -> None:
     assert "model     openai-chat:served\n" in cli.text("tree", one_of(cli, "leaf")["id"])
     assert SUMMARY in cli.text("tree", "voyage")
     assert "prompt    leaf v1\n" in cli.text("tree", one_of(cli, "leaf")["id"])
-
-
-def test_another_prompt_for_the_summaries(cli: Cli, server: Server, tmp_path: Path) -> None:
-    mine, half = tmp_path / "mine.md", tmp_path / "half.md"
-    mine.write_text("Logbook in $target tokens. $policy $previous\n<said>\n$source\n</said>\n$outline")
-    half.write_text("Logbook: $source")
-    words = ("compact", "voyage", "--budget", "800", "--llm", "openai-chat:served", "--prompt")
-    assert "Add $outline, $policy, $previous, $target." in cli.complaint(*words, f"leaf={half}")
-    assert "Use one of leaf, condensed, arc." in cli.complaint(*words, "session=v1")
-    cli.text(*words, f"leaf={mine}")
-    assert "Logbook in " in str(server.requests[0])
-    assert re.fullmatch("leaf mine [0-9a-f]{8}", one_of(cli, "leaf")["prompt"])
 
 
 def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

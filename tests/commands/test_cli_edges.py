@@ -8,8 +8,6 @@ import shlex
 import stat
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,28 +59,6 @@ def test_what_is_no_database_stays_as_it_is(cli: Cli, words: tuple[str, ...]) ->
     assert "→ Check the path" in complaint
     assert cli.db.read_text() == "Dear diary, " * 100
     cli.db.unlink()
-
-
-def test_a_database_of_the_future(cli: Cli) -> None:
-    Memory(cli.db).close()
-    cli.execute("INSERT INTO schema_version (version) VALUES (999)")
-    assert "→ Upgrade the package" in cli.complaint("chats")
-
-
-@each(
-    ("place", "told"),
-    [
-        ("mysql://host/db", "Unsupported database mysql://"),
-        ("", "cannot be opened"),
-        ("other.db", "There is no database at "),
-        ("~nobody-here/memory.db", "no database at ~nobody-here/memory.db"),  # a path like others
-    ],
-)
-def test_the_option_names_the_database(cli: Cli, place: str, told: str) -> None:
-    named = place if place.startswith(("mysql", "~")) else cli.folder / place
-    complaint = cli.complaint("chats", "--db", named)
-    assert told in complaint
-    assert str(cli.db) not in complaint
 
 
 def test_the_environment_names_the_database(cli: Cli) -> None:
@@ -147,11 +123,6 @@ def test_wrong_options_are_usage_errors(sample: Cli, line: str, told: str) -> No
     assert told in usage(sample.complaint(*line.split(), code=2))
 
 
-@each("option", [("--port", "99"), ("--host", "::1"), ("--remote",)])
-def test_options_of_http_need_it(cli: Cli, option: tuple[str, ...]) -> None:
-    assert "Pass --http as well" in cli.complaint("mcp", *option)
-
-
 # Options and help
 
 
@@ -194,65 +165,6 @@ def test_more_is_the_command_for_the_rest(sample: Cli) -> None:
 # Who may not write
 
 
-@pytest.fixture
-def public(cli: Cli) -> Iterator[Path]:
-    """Make a folder that everyone may look into, and nobody but its owner may write to."""
-    with tempfile.TemporaryDirectory(prefix="hf-cli-") as name:
-        folder = Path(name)
-        (folder / "locked").mkdir(mode=0o555)
-        (folder / "t.jsonl").write_text('{"role": "user", "content": "hello"}')
-        with Memory(folder / "m.db") as memory:
-            memory.chat("monday").append(role="user", content="hello")
-        (folder / "m.db").chmod(0o444)
-        folder.chmod(0o555)
-        yield folder
-        folder.chmod(0o700)
-
-
-_AS_NOBODY = """
-import contextlib, io, os
-from holdfast_cli.commands import app, main
-# Nobody may be unable to read the modules: two commands load what a third one needs.
-with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    app(["demo"], standalone_mode=False)
-    app(["chats", "--db", "/nowhere/x"], standalone_mode=False)
-    import holdfast_cli.commands.render.progress, holdfast_cli.formats.export, platformdirs.unix
-    import holdfast_cli.hooks.ignore, holdfast_cli.hooks.session_logs, holdfast_cli.formats.importing
-if os.getuid() == 0:
-    os.setgroups([]); os.setgid(65534); os.setuid(65534)
-main()
-"""
-
-
-def as_nobody(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a command without the rights of root, to whom nothing is read-only."""
-    command = [sys.executable, "-c", _AS_NOBODY, *words]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-
-
-@pytest.mark.slow
-def test_what_cannot_be_read_or_written_is_told(cli: Cli, public: Path) -> None:
-    cli.monkeypatch.delenv("HOLDFAST_DB")
-    cli.monkeypatch.setenv("XDG_DATA_HOME", str(public))
-    db, locked, transcript = public / "m.db", public / "locked", public / "t.jsonl"
-    for words, told in (
-        (("import", transcript), f"{public / 'holdfast'}: Permission denied."),
-        (("import", transcript, "--db", db), "cannot be opened for writing"),
-        (("export", "-o", locked / "x", "--db", db), str(locked)),
-        (("chats", "rename", "monday", "Tuesday", "--db", db), "read only"),
-    ):
-        done = as_nobody(*words)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.startswith("Error: ")
-        assert told in done.stderr
-        assert "→ " in done.stderr
-    assert list(locked.iterdir()) == []
-    done = as_nobody("chats", "--db", db)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "monday" in done.stdout
-    assert {path.name for path in public.iterdir()} == {"m.db", "locked", "t.jsonl"}
-
-
 # Programs
 
 
@@ -260,14 +172,6 @@ def test_a_bug_is_not_hidden(sample: Cli, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Memory, "chats", lambda *_, **__: 1 / 0)
     result = CliRunner().invoke(holdfast_cli.commands.app, ["chats"])
     assert isinstance(result.exception, ZeroDivisionError)
-
-
-def test_an_interrupt_is_one_line(sample: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Memory, "chats", stop)
-    assert sample.complaint("chats", code=130) == "Error: Interrupted.\n"
 
 
 def test_a_command_loads_its_own_module_and_only_what_that_needs(sample: Cli) -> None:

@@ -8,7 +8,6 @@ import pytest
 from cli_runs import Cli
 
 from holdfast import Memory
-from tables import each
 
 
 @pytest.fixture
@@ -77,17 +76,6 @@ def test_diff_between_two_versions(cli: Cli) -> None:
     assert cli.json("changes", "--diff", "2020-01-01..2100-01-01")["to"] == 5
 
 
-def test_diff_of_a_long_text_shows_the_places(cli: Cli) -> None:
-    lines = [f"line {n}" for n in range(30)]
-    cli.run("remember", "\n".join(lines), "--kind", "profile")
-    lines[3], lines[25] = "third", "last but four"
-    cli.run("remember", "\n".join(lines), "--kind", "profile")
-    text = cli.text("changes", "--diff", "6")
-    assert text.count("@@ -") == 2
-    assert "-line 3\n+third\n" in text
-    assert "line 15" not in text
-
-
 def test_undo_goes_back_call_by_call(cli: Cli) -> None:
     text = cli.text("undo")
     assert text.startswith("Wrote 1 new version:\n   6  ")
@@ -110,21 +98,6 @@ def test_rollback_of_a_record_and_of_a_kind(cli: Cli) -> None:
     assert (written["text"], written["action"]) == ("Tea at five", "rollback")
     assert cli.text("rollback", "finding", "2").startswith("Nothing to write")
     assert cli.json("rollback", "finding", "2") == {"written": [], "changes": []}
-
-
-@each(
-    ("words", "complaint"),
-    [
-        (("rollback", "rec_x", "1"), "There is no record and no kind 'rec_x'."),
-        (("rollback", "profile", "99"), "There is no version 99"),
-        (("rollback", "soul", "1"), "There was no soul at version 1."),
-        (("rollback", "constraint", "1", "--by", "agent"), "Only the user may roll back a constraint"),
-        (("undo", "--by", "agent"), "Only the user may undo a change of a constraint"),
-    ],
-)
-def test_what_cannot_be_rolled_back(cli: Cli, words: tuple[str, ...], complaint: str) -> None:
-    assert complaint in cli.complaint(*words)
-    assert complaint in cli.complaint(*words, "--json")
 
 
 def test_a_timeline_shows_days_with_titles_and_goes_on(cli: Cli) -> None:

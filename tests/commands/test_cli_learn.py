@@ -12,11 +12,10 @@ from threading import Event
 
 import pytest
 from cli_learning import MODEL, OBSERVED, PROFILE, SAID, served, tell, texts, with_queue
-from cli_runs import Cli, at_terminal
+from cli_runs import Cli
 
 from holdfast import Memory
 from llm_server import Body, Server, completion, prompt_of, refusal
-from tables import each
 
 cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
@@ -33,14 +32,6 @@ def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
     assert answer["records"] == []  # the same words from the same source are no further evidence
     text = cli.text("learn", "extract", said, *database)
     assert text.startswith("Nothing new was learned. Without a model, only rules have read it.\n")
-
-
-def test_extract_says_why_it_gave_nothing(cli: Cli) -> None:
-    assert cli.text("learn", "extract", "hello") == (
-        "Nothing new was learned. Skipped: the text has 5 characters, and from 50 on they are read.\n"
-    )
-    assert cli.text("learn", "extract", "--chat", "queue").startswith("Learned ")
-    assert cli.text("learn", "extract", "--chat", "queue").startswith("Nothing new was learned.")
 
 
 def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
@@ -66,15 +57,6 @@ def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -
     assert text.startswith("Nothing new was learned.\nThe model openai-chat:served refused to answer")
     assert "\n→ It is left to be done, as job observe:queue: holdfast work --llm openai-chat:served\n" in text
     assert cli.json("learn", "extract", "--chat", "queue", *MODEL, code=1)["job"] == "observe:queue"
-
-
-@each(
-    ("words", "told"),
-    [((), "Pass a text, or --chat."), (("x", "--chat", "queue"), "Pass a text, or --chat."),
-    (("x", "--messages", "1"), "Pass --chat")],
-)  # fmt: skip
-def test_what_to_extract_from_must_be_clear(cli: Cli, words: tuple[str, ...], told: str) -> None:
-    assert told in cli.complaint("learn", "extract", *words)
 
 
 def test_episodes(cli: Cli) -> None:
@@ -152,23 +134,6 @@ def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -
     assert (same["kept"], same["added"], same["removed"], same["applied"]) == (1, [], [], True)
     cli.text("undo")
     assert texts(cli, "insight") == before
-
-
-def test_relearn_names_what_failed(cli: Cli, server: Server) -> None:
-    assert "Use one of observations" in cli.complaint("learn", "relearn", "--kind", "dreams", *MODEL)
-    cli.text("learn", "extract", "--chat", "queue")
-    server.reply = lambda _: (200, completion("no JSON at all"))
-    text = cli.text("learn", "relearn", *MODEL, code=1)
-    told = "The model openai-chat:served answered twice what cannot be used"
-    assert re.match(rf"We decided .*  \(queue\)\n    {told}", text)
-    assert set(cli.json("learn", "relearn", "--dry-run", *MODEL, code=1)["failed"]) == {"queue"}
-
-
-@pytest.mark.slow
-def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> None:
-    code, told, shown = at_terminal("learn", "extract", "--chat", "queue", *MODEL)
-    assert "waiting for openai-chat:served" in shown
-    assert (code, told.startswith("Learned 1 record:\n")) == (0, True)
 
 
 def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -> None:

@@ -73,29 +73,6 @@ def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[
     assert "What is behind one: holdfast expand ID" in seen[-1]
 
 
-def test_describe(cli: Cli, done: dict[str, Any]) -> None:
-    leaf = one_of(cli, "leaf")
-    text = cli.text("tree", leaf["id"])
-    assert f"\n\nSummary  {leaf['id']}\n    1 May 2026\n    " in text
-    facts = dict(re.findall(r"^(\w+) +(.*)$", text[text.index("\n\nkind") :], re.MULTILINE))
-    assert facts.pop("made").startswith("20")
-    assert facts.pop("Read") == f"what is behind it: holdfast expand {leaf['id']}"
-    assert facts == {
-        "kind": "leaf, depth 0",
-        "messages": f"{leaf['ref']}, {leaf['messages']} messages",
-        "said": f"2026-05-01 08:00 to 08:{leaf['last'] - 1:02}",
-        "tokens": f"{leaf['tokens']} instead of {leaf['source_tokens']:,}",
-        "level": "deterministic",
-        "model": "none",
-        "parents": leaf["parent"],
-        "children": "the messages",
-    }
-    found = cli.json("tree", leaf["parent"])
-    assert set(found) == {"summary", "parents", "children", "title"}
-    assert found["children"][0] == leaf["id"]
-    assert f"children  {', '.join(found['children'])}\n" in cli.text("tree", leaf["parent"])
-
-
 def test_unknown_ids(cli: Cli, done: dict[str, Any]) -> None:
     leaf = one_of(cli, "leaf")["id"]
     for command in ("expand", "tree"):
@@ -117,21 +94,3 @@ def test_recall_finds_summaries(cli: Cli, done: dict[str, Any]) -> None:
     assert first.endswith(f"({hit['ref']}, {hit['id']})")
     assert last == f"What is behind the first: holdfast expand {hit['id']}"
     assert "Entry" in cli.text(*last.partition("holdfast ")[2].split())
-
-
-def test_window_and_stats_show_summaries(cli: Cli, done: dict[str, Any]) -> None:
-    text = cli.text("window", "voyage", "--budget", "800")
-    window = cli.json("window", "voyage", "--budget", "800")["window"]
-    heads = [line for line in text.splitlines() if line.startswith("voyage#")]
-    shown = window["summaries"]
-    assert [one["kind"] for one in shown] == [one["kind"] for one in tree_of(cli) if not one["parent"]][::-1]
-    for one, head in zip(shown, heads, strict=False):
-        assert f"  summary  {one['id']}  ({one['kind']}, " in head
-    assert len(heads) == len(shown) + len(window["messages"])
-    counted = "1 summary" if len(shown) == 1 else f"{len(shown)} summaries"
-    assert f"Window: {counted}, {len(window['messages'])} messages, {window['tokens']} of 800 tokens." in text
-    assert "Left out" not in text
-    text = cli.text("window", "voyage", "--budget", "8000", "--query", "Which buoy was it?")
-    assert f"({counted}, {len(window['messages'])} messages), free" in text
-    assert cli.json("stats", "voyage")["summarised"] == done["messages"]
-    assert f"messages  60, {done['messages']} of them summarised\n" in cli.text("stats", "voyage")

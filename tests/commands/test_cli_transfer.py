@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli, at_terminal, lines_until, running, usage, with_database, with_sample
+from cli_runs import Cli, lines_until, running, usage, with_database, with_sample
 
 from holdfast import Memory
 
@@ -47,27 +47,6 @@ def test_import_and_import_again(cli: Cli, transcript: Path) -> None:
     assert cli.json("chats")["chats"][0]["agent"] == ""
 
 
-def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        lines = [
-            json.dumps(LINES[0]),
-            *["nonsense"] * 1000,
-            json.dumps(LINES[1]),
-            '{"role": "clown", "content": "x"}',
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    (tmp_path / "other.json").write_text('{"neither": "nor"}')
-    text = cli.text("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", code=1)
-    assert "Could not be read: 2,002" in text
-    assert (
-        f"2,000 × not valid JSON\n      {tmp_path}/a.jsonl:2, {tmp_path}/a.jsonl:3, {tmp_path}/a.jsonl:4, …"
-        in text
-    )
-    assert "2 × Unknown role 'clown'." in text
-    assert len(text.splitlines()) < 15
-    assert "Left out: 1" in cli.text("import", tmp_path, code=1)
-
-
 def test_what_is_no_transcript_among_others_is_named(cli: Cli, transcript: Path, tmp_path: Path) -> None:
     strange, link, nowhere = (tmp_path / f"{name}.jsonl" for name in ("strange", "link", "nowhere"))
     strange.write_text("not json\n")
@@ -83,15 +62,6 @@ def test_what_is_no_transcript_among_others_is_named(cli: Cli, transcript: Path,
     assert "→ Convert it" in complaint
     (tmp_path / "empty").mkdir()
     assert "There was nothing to import." in cli.text("import", tmp_path / "empty")
-
-
-def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    given, inside = ([tmp_path / name / f"{n}.jsonl" for n in range(9)] for name in ("", "in"))
-    for path in [*given, *inside]:
-        path.write_text('{"strange": 1}')
-    text = cli.text("import", tmp_path / "in", *given, code=1)
-    assert [f"{path}" in text for path in [*given, *inside]] == [True] * 9 + [True] * 3 + [False] * 6
 
 
 def test_without_a_path_there_must_be_sessions_of_claude_code(cli: Cli) -> None:
@@ -164,26 +134,6 @@ def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: P
     kept = "Error: Interrupted. What was imported until now is kept."
     assert errors == f"{kept}\n→ The same command goes on from there.\n"
     assert cli.json("stats")["messages"] == 2
-
-
-@pytest.mark.slow
-def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> None:
-    many = [{"role": "user", "content": f"violin {n}", "chat": f"c{n % 3}"} for n in range(1_500)]
-    folder = transcript.with_name("chats")
-    folder.mkdir()
-    (folder / "many.jsonl").write_text("\n".join(map(json.dumps, many)))
-    transcript = transcript.rename(folder / "monday.jsonl")
-    _, told, shown = at_terminal("import", folder, "--json")
-    assert json.loads(told)["added"] == 1_502
-    assert "file 1 of 2" in shown
-    assert "Indexing 1,502 messages…" in shown
-    # It is there for the next process.
-    assert "Indexing" not in at_terminal("recall", "violin", "--json")[2]
-    assert "Indexing 1,002 messages…" in at_terminal("erase", "--chat", "c1", "--yes", "--json")[2]
-    cli.run("chats", "end", "c2")
-    _, told, shown = at_terminal("work", "--json")
-    assert f"job {len(json.loads(told)['done'])} of {len(json.loads(told)['done'])}" in shown
-    assert cli.process("import", transcript).stderr == ""
 
 
 def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:
