@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -118,20 +117,6 @@ def test_of_chats_of_the_same_time_the_one_begun_last_comes_first(memory: Memory
     assert ids(memory) == ["d", "e", "b", "a", "c"]
 
 
-def test_a_chat_is_described(week: Memory) -> None:
-    info = week.chats(limit=1)[0]
-    assert (info.title, info.agent, info.user, info.archived, info.messages, info.oldest, info.newest) == (
-        "on thursday",
-        "cook",
-        "ada",
-        False,
-        1,
-        NOON + timedelta(4),
-        NOON + timedelta(4),
-    )
-    assert info.tokens == week.chat("thursday").stats().stored_tokens
-
-
 @pytest.mark.parametrize(
     ("limit", "offset", "expected"),
     [
@@ -175,21 +160,3 @@ def test_an_archived_chat_is_listed_on_request_and_goes_on(week: Memory) -> None
     assert ids(week, archived=True) == ["tuesday"]
     chat.archive(archived=False)
     assert len(ids(week)) == 4
-
-
-@each("value", ["no", 1, 0, 1.0])
-def test_archived_is_true_or_false(quick: Memory, value: Any) -> None:
-    with pytest.raises(InvalidInput, match="archived"):
-        quick.chat("monday").archive(archived=value)
-    with pytest.raises(InvalidInput, match="archived"):
-        quick.chats(archived=value)
-
-
-def test_the_list_survives_opening_again(reopen: Callable[[], Memory]) -> None:
-    first = reopen()
-    say(first.chat("monday"), "Plan my week")
-    first.chat("monday").archive()
-    first.close()
-    assert [(info.id, info.title, info.archived) for info in reopen().chats(archived=None)] == [
-        ("monday", "Plan my week", True)
-    ]

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast
 from handles import TWINS
-from holdfast import HoldfastError, InvalidInput, Memory, Message
+from holdfast import HoldfastError, InvalidInput, Memory
 from holdfast.providers.null import NullMemory
 from tables import each
 
@@ -185,63 +180,4 @@ def test_a_repr_is_one_short_line(quick: Memory) -> None:
     assert "messages=<1>" in repr(prompt)
 
 
-def test_a_repr_tells_what_is_particular() -> None:
-    at = datetime(2026, 1, 31, 9, tzinfo=UTC)
-    assert repr(Message("user", "Hello", at=at)) == (
-        "Message(role='user', content='Hello', at=2026-01-31 09:00:00+00:00)"
-    )
-
-
 # What a type checker takes
-
-PROGRAM = """
-from anthropic import Anthropic
-from openai import AsyncOpenAI, OpenAI
-
-from holdfast import Memory
-
-memory = Memory(":memory:", user="ada")
-chat = memory.chat("monday")
-prompt = chat.prompt(8_000, "Which race?")
-client = OpenAI()
-answer = client.chat.completions.create(model="…", messages=prompt.messages)
-system = {"role": "system", "content": prompt.system}
-client.chat.completions.create(
-    model="…", messages=[{"role": "system", "content": prompt.system}, *prompt.messages]
-)
-chat.append(answer.choices[0].message)
-Anthropic().messages.create(model="…", max_tokens=9, system=prompt.system, messages=prompt.messages)
-
-
-async def main() -> None:
-    awaited = await memory.aio.chat("monday").prompt(8_000)
-    await AsyncOpenAI().chat.completions.create(model="…", messages=awaited.messages)
-    hits = await memory.aio.recall("race", roles="user", kinds=["fact"], limit=3)
-    record = await memory.aio.remember("Trains for Berlin", by="user")
-    print(hits.degraded, record.id, (await memory.aio.remember(["a", "b"]))[0].id)
-    memory.recall("race", k=5)
-    await memory.aio.recall("race", limit="3")
-    memory.add("Trains for Berlin")
-"""
-
-
-@pytest.mark.slow
-def test_mypy_takes_a_prompt_for_what_clients_send_and_refuses_what_is_wrong(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM, "utf-8")
-    source = Path(holdfast.__file__).parents[1]
-    ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir",
-         str(tmp_path / "cache"), "--config-file", os.devnull, str(program)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "MYPYPATH": str(source)},
-    )  # fmt: skip
-    wrong = re.findall(r"program\.py:(\d+): error: (.*)", ran.stdout)
-    lines = PROGRAM.splitlines()
-    assert [lines[int(line) - 1].strip() for line, _ in wrong] == [
-        'memory.recall("race", k=5)',
-        'await memory.aio.recall("race", limit="3")',
-        'memory.add("Trains for Berlin")',
-    ], ran.stdout + ran.stderr

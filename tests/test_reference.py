@@ -6,7 +6,6 @@ import gc
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +13,6 @@ import griffe
 import pytest
 
 import holdfast
-from tables import each
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "scripts" / "reference.py"
@@ -66,21 +64,6 @@ def test_everything_public_is_documented(reference: ModuleType, packages: griffe
     assert reference.undocumented(packages) == []
 
 
-def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, str]) -> None:
-    page = pages["holdfast.md"]
-    shown = re.findall(r"^##+ (.*)$", page, re.MULTILINE)
-    assert shown[0] == "Memory"
-    places = [shown.index(f"Memory.{name}") for name in ("name", "chat", "recall", "remember")]
-    assert places == sorted(places)
-    assert "    reads: str | Iterable[str] | None = None,\n) -> Self" in page
-    assert "- `limit`: at most so many hits." in page
-    assert "append(messages: Sequence[AnyMessage], /) -> list[Message]" in page
-    assert not re.search(r"^##+ .*\b_[a-z]", page, re.MULTILINE)
-    awaited = re.findall(r"^The methods of `(\w+)`, awaited: (.*)\.$", pages["aio.md"], re.MULTILINE)
-    assert [name for name, _ in awaited[:2]] == ["Memory", "Chat"]
-    assert "`recall`" in awaited[0][1].split(", ")
-
-
 def test_what_the_guides_import_is_on_a_page(pages: dict[str, str]) -> None:
     shown = {*re.findall(r"^## (\w+)$", "\n".join(pages.values()), re.MULTILINE)}
     shown |= {name.removesuffix(".md").rpartition(".")[2] for name in pages}
@@ -88,49 +71,6 @@ def test_what_the_guides_import_is_on_a_page(pages: dict[str, str]) -> None:
     said = "\n".join(guide.read_text("utf-8") for guide in guides)
     imported = re.findall(r"^ *from holdfast\S* import (?:\(([^)]*)\)|([^#\n]*))", said, re.MULTILINE)
     assert {name for names in imported for name in re.findall(r"\w+", " ".join(names))} - shown == set()
-
-
-# Classes whose fields docstrings name, from modules that `holdfast` imports late.
-PUBLIC = ("holdfast.settings.Learning",)
-FRONT = (
-    "acting_as aio awaiting chat contract errors events handle kinds memory run runtime scratchpad settings "
-    "verify"
-).split()
-
-
-def docstrings(module: griffe.Module) -> Iterator[str]:
-    """Yield the docstrings of a module, its classes and its functions."""
-    for thing in (module, *module.members.values()):
-        if isinstance(thing, griffe.Alias):
-            continue
-        parts = thing.members.values() if isinstance(thing, griffe.Class) else ()
-        yield from (
-            one.docstring.value
-            for one in (thing, *parts)
-            if not isinstance(one, griffe.Alias) and one.docstring
-        )
-
-
-def is_there(packages: griffe.ModulesCollection, name: str) -> bool:
-    """Return whether a dotted name, from `holdfast` on, is one of the packages."""
-    try:
-        return bool(packages[name])
-    except KeyError:
-        return False
-
-
-@each("name", FRONT)
-def test_the_names_in_docstrings_of_the_front_are_on_a_page(
-    packages: griffe.ModulesCollection, pages: dict[str, str], name: str
-) -> None:
-    module = packages[f"holdfast.{name}"]
-    text = "\n".join(docstrings(module))
-    own = [*module.classes.values(), *(packages[name] for name in PUBLIC)]
-    known = {path for one in own for path in (one.name, *(f"{one.name}.{part}" for part in one.members))}
-    classes = {*re.findall(r"`([A-Z][a-z]\w*(?:\.\w+)*)[`(]", text)} - {"None", "True", "False"}
-    dotted = {*re.findall(r"`(holdfast(?:\.\w+)+)[`(]", text)}
-    assert classes - headings(pages) - known == set()
-    assert {one for one in dotted if not is_there(packages, one)} == set()
 
 
 def test_the_pages_are_markdown_that_links_to_what_is_there(pages: dict[str, str]) -> None:

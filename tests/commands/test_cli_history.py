@@ -35,31 +35,6 @@ def test_changes_are_listed_newest_first(cli: Cli) -> None:
     assert "Ada, a runner. Lives in Berlin. Has a dog. → Ada, a runner. Lives in Munich. Has a dog." in text
 
 
-def test_changes_as_json_and_by_filters(cli: Cli) -> None:
-    answer = cli.json("changes", "--limit", "4")
-    assert answer["more"] == "holdfast changes --json --limit 8"
-    assert set(answer["changes"][0]) == {
-        "version", "action", "kind", "id", "before", "after", "by", "chat", "at", "why", "batch",
-        "said", "agent", "erasure",
-    }  # fmt: skip
-    assert "There are more: holdfast changes --limit 8\n" in cli.text("changes", "--limit", "4")
-    assert [one["version"] for one in cli.json("changes", "--kind", "profile")["changes"]] == [3, 1]
-    assert "No changes here.\n→ Try fewer filters." in cli.text("changes", "--kind", "note")
-    assert "→ Store something" in cli.text("changes", "--user", "bob")
-    assert "'nope' is not a kind" in cli.complaint("changes", "--kind", "nope")
-
-
-def test_diff_is_a_unified_diff(cli: Cli) -> None:
-    lines = cli.text("changes", "--diff", "2").splitlines()
-    assert lines[0].startswith("--- version 2, 20")
-    assert lines[1] == "+++ version 5, now"
-    assert lines[2].startswith("@@ finding rec_")
-    assert lines[3] == "-Tea at five"
-    assert lines[4].startswith("@@ profile rec_")
-    assert lines[5:9] == [" Ada, a runner.", "-Lives in Berlin.", "+Lives in Munich.", " Has a dog."]
-    assert lines[10] == "+Never on Mondays"
-
-
 def test_diff_between_two_versions(cli: Cli) -> None:
     answer = cli.json("changes", "--diff", "1..3")
     assert set(answer) == {"from", "to", "added", "removed", "changed"}

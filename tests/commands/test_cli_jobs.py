@@ -27,23 +27,6 @@ def test_end_leaves_jobs(cli: Cli) -> None:
     assert lines[-1] == "→ Run what is due: holdfast work"
 
 
-def test_jobs_of_a_status(cli: Cli) -> None:
-    text = cli.text("learn", "jobs", "--user", "bob")
-    assert text == (
-        "No unfinished jobs for user 'bob' here.\n"
-        "→ Queue some when a chat has ended: holdfast chats end CHAT --user bob\n"
-    )
-    cli.text("work")
-    assert cli.text("learn", "jobs", "--status", "failed") == "No failed jobs here.\n"
-    done = cli.json("learn", "jobs", "--status", "done")["jobs"]
-    assert sorted(job["id"] for job in done) == ["episode:queue", "observe:queue"]
-    assert "→" not in cli.text("learn", "jobs", "--status", "done")
-    assert cli.complaint("learn", "jobs", "--retry", "x") == (
-        "Error: There is no job 'x'.\n→ `holdfast learn jobs` lists those there are, with their ids.\n"
-    )
-    assert cli.json("learn", "jobs", "--retry", "observe:queue")["job"]["status"] == "open"
-
-
 def test_spend(cli: Cli, server: Server) -> None:
     assert cli.text("learn", "usage") == "No calls of models.\n"
     cli.text("learn", "extract", "--chat", "queue", *MODEL)

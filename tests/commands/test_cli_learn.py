@@ -59,23 +59,6 @@ def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -
     assert cli.json("learn", "extract", "--chat", "queue", *MODEL, code=1)["job"] == "observe:queue"
 
 
-def test_episodes(cli: Cli) -> None:
-    assert cli.text("learn", "episodes") == (
-        "No episodes yet.\n→ Have one written: holdfast chats end CHAT && holdfast work\n"
-    )
-    cli.text("work")
-    text = cli.text("learn", "episodes", "which", "database", "for", "the", "delivery", "queue")
-    assert re.match(r"20\d\d-.*  We decided .*  \(queue, rec_\w+\)\n    \S.*PostgreSQL", text)
-    answer = cli.json("learn", "episodes", "delivery queue")
-    assert set(answer) == {"query", "episodes", "strategy", "why", "quarantined", "more"}
-    assert [one["chat"] for one in answer["episodes"]] == ["queue"]
-    assert cli.json("learn", "episodes", "--limit", "0")["episodes"] == []
-    cli.execute("UPDATE records SET trust = 'quarantined' WHERE kind = 'episode'")
-    text = cli.text("learn", "episodes")
-    assert text.startswith("No episodes yet.\n")
-    assert text.endswith("external sources: 1. See: holdfast quarantine\n")
-
-
 def test_reflect(cli: Cli, server: Server) -> None:
     text = cli.text("learn", "reflect", *MODEL)
     assert text.startswith("reflect\n    chat queue: ")
@@ -91,49 +74,6 @@ def test_reflect(cli: Cli, server: Server) -> None:
     text = cli.text("learn", "reflect", *MODEL, code=1)
     assert re.match(r"reflect  retried from .* on\n    The model openai-chat:served failed", text)
     assert "jobs      1 to be retried\n" in text
-
-
-def test_consolidate(cli: Cli, server: Server) -> None:
-    facts = ("Ada lives in Lisbon.", "Ada has a dog named Rex.")
-    with Memory(cli.db) as memory:
-        for fact in facts:
-            memory.remember(fact, by="agent")
-    joined = "Ada lives in Lisbon with a dog named Rex."
-    change = {"entries": [1, 2], "change": "same", "text": joined, "why": "both are about Ada"}
-    server.reply = lambda _: (200, completion(json.dumps({"changes": [change]})))
-    text = cli.text("learn", "consolidate", *MODEL)
-    assert text.startswith(f"tidy\n    + fact (user)  {joined}  (rec_")
-    assert f"    − fact (user)  {facts[1]}  (rec_" in text
-    assert "\nlearned   1 record\nmodel     openai-chat:served, 1 call, " in text
-    assert texts(cli, "fact") == [joined]
-    assert cli.json("learn", "consolidate", *MODEL)["failed"] == []
-
-
-@pytest.mark.slow
-def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -> None:
-    nothing = cli.text("learn", "relearn", *MODEL)
-    assert nothing == (
-        "Nothing was learned from chats yet.\n"
-        "→ Learn from one: holdfast learn extract --chat CHAT --llm openai-chat:served\n"
-    )
-    cli.text("learn", "extract", "--chat", "queue")
-    before = texts(cli, "insight")
-    assert before
-    text = cli.text("learn", "relearn", "--dry-run", "--prompt", "v1", *MODEL)
-    assert re.match(r"We decided .*  \(queue\)\n    − insight  We decided", text)
-    assert f"\n    + finding  {OBSERVED}\n" in text
-    assert f"\nWould add 1, remove {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in text
-    assert texts(cli, "insight") == before
-    line = text.splitlines()[-1].removeprefix("→ Apply it: holdfast ")
-    assert line == "learn relearn --prompt v1 --llm openai-chat:served"
-    applied = cli.text(*shlex.split(line))
-    assert f"\nAdded 1, removed {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in applied
-    assert applied.endswith("a chat each time: holdfast undo\n")
-    assert (texts(cli, "insight"), texts(cli, "finding")) == ([], [OBSERVED])
-    same = cli.json("learn", "relearn", "--prompt", "v1", *MODEL)
-    assert (same["kept"], same["added"], same["removed"], same["applied"]) == (1, [], [], True)
-    cli.text("undo")
-    assert texts(cli, "insight") == before
 
 
 def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -70,33 +69,6 @@ def test_recall_filters(cli: Cli) -> None:
     assert set(found("role", "test", "--role", "tool", "--role", "user")) == {"tool", "user"}
     assert set(found("chat", "test", "--chat", "retry-bug")) == {"retry-bug"}
     assert cli.json("recall", "knee", "--limit", "0")["hits"] == []
-
-
-@pytest.fixture
-def known(cli: Cli) -> Cli:
-    """Know some things beside the conversations."""
-    until = datetime(2026, 6, 1, tzinfo=UTC)
-    with Memory(cli.db) as memory:
-        memory.remember(
-            "The physio is called Selma", "finding", chat="marathon-plan", messages=5, tags=["knee"]
-        )
-        memory.remember("The physio moves to Kiel", "insight", until=until, by="user")
-        memory.remember("The physio takes cash only", "finding", chat="a call")
-    return cli
-
-
-def test_recall_finds_records(known: Cli) -> None:
-    first = known.text("recall", "physio", "Selma", "--kind", "finding", "--limit", "1").splitlines()
-    assert "  finding  learned in Training plan for the Auenfeld marathon  (marathon-plan#5, rec_" in first[0]
-    assert first[1] == "   The physio is called Selma"
-    assert "All about the first: holdfast records rec_" in first[-1]
-    assert "finding  learned in (a call, rec_" in known.text("recall", "cash", "--source", "record")
-    moved = known.text("recall", "Kiel", "--kind", "insight", "--valid-at", "2026-05-01")
-    assert "insight  from user  (rec_" in moved
-    (hit,) = known.json("recall", "Selma", "--kind", "finding")["hits"]
-    assert (hit["source"], hit["kind"], hit["flags"]) == ("record", "finding", [])
-    assert (hit["chat"], hit["seq"]) == ("marathon-plan", 5)
-    assert hit["title"] == "Training plan for the Auenfeld marathon"
 
 
 # An embedder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sqlite3
@@ -104,17 +103,6 @@ def test_a_terminal_gets_colours_and_wrapped_lines(monkeypatch: pytest.MonkeyPat
     assert stream.getvalue().count("b") == 30  # wrapped, not cut
     screen.table({"id": ["c" * 30], "title": ["d " * 30]}, whole="id")
     assert "c" * 30 in stream.getvalue()
-
-
-def test_a_pipe_gets_whole_lines() -> None:
-    stream = io.StringIO()
-    screen = Screen(stream)
-    screen.say("word " * 100, indent=2)
-    screen.table({"id": ["x" * 300, "y"], "n": ["1", "22"]})
-    lines = stream.getvalue().splitlines()
-    assert lines[0] == "  " + ("word " * 100).rstrip()
-    assert lines[2] == "x" * 300 + "   1"
-    assert all(line == line.rstrip() for line in lines)
 
 
 def test_times_are_those_of_the_wall(cli: Cli) -> None:

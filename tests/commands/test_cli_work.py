@@ -13,7 +13,6 @@ from cli_learning import (
     OBSERVED,
     PROFILE,
     answered,
-    run_elsewhere,
     served,
     tell,
     texts,
@@ -124,14 +123,6 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     )
     server.reply = answered
     assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
-
-
-def test_work_says_what_another_worker_does(cli: Cli) -> None:
-    cli.text("chats", "end", "queue")
-    run_elsewhere(cli, 4_000_000_000_000_000)
-    told = r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n"
-    assert re.fullmatch(told, cli.text("work"))
-    assert "→" not in cli.text("learn", "jobs")
 
 
 INTERRUPTED = "Stopped looking for work. What was learned until now is kept.\n"

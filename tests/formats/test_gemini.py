@@ -120,9 +120,6 @@ def history(*records: Json) -> Json:
           {"$rewindTo": "c"}, gemini("d", "user", "three"), {"$rewindTo": "gone"},
           gemini("e", "user", "four")],
          ["four"]),
-        ([gemini("a", "user", "one"), gemini("b", "user", "two"), {"$rewindTo": "a"},
-          gemini("a", "user", "five")],
-         ["five"]),
         # Thoughts and media are told by placeholders, and notes of the program by nothing.
         ([gemini("a", "gemini", "") | {"content": "", "thoughts": [{"subject": "s"}]},
           with_parts("b", "user", "look", image("AA")), gemini("c", "info", "hi")],
@@ -135,8 +132,6 @@ def history(*records: Json) -> Json:
         ([history(gemini("a", "user", "one"), gemini("b", "gemini", "1", calls=1)),
           gemini("c", "user", "two")],
          ["one", "1", "", "plan.txt", "two"]),
-        ([gemini("a", "user", "one"), history(gemini("a", "user", "one"), gemini("b", "user", "two"))],
-         ["one", "two"]),
         # A compaction repeats the end under other ids; what was said twice before it is twice in it.
         ([gemini("a", "user", "go on"), gemini("b", "gemini", "1"), gemini("c", "user", "go on"),
           history(gemini("x", "user", CONTEXT), gemini("y", "user", "<state_snapshot>s</state_snapshot>"),
