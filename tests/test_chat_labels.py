@@ -91,13 +91,6 @@ def test_a_channel_is_a_name_that_may_be_shown(quick: Memory, channel: str) -> N
         quick.chat("monday", channel=channel)
 
 
-def test_nothing_is_said_of_a_chat_that_is_not_there(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="no chat"):
-        memory.chat("monday").rename(channel="telegram")
-    with pytest.raises(InvalidInput, match="Nothing"):
-        memory.chat("monday").rename()
-
-
 def test_labels_survive_other_changes_and_are_erased_with_the_chat(location: str) -> None:
     with Memory(location, user="ada") as memory:
         chat = memory.chat("monday", channel="quokka-line", meta={"note": "wombat-secret"})

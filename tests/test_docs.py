@@ -135,24 +135,6 @@ def test_make_lists_its_targets_and_among_them_those_that_the_documents_name() -
     assert {"demo", "test", "bench", "dist"} <= set(map("".join, named)) <= set(listed)
 
 
-def test_files_that_the_documents_name_exist() -> None:
-    names = {
-        name
-        for text in DOCUMENTS
-        for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql|txt|md))`", text)
-    }
-    assert names
-    missing = {
-        name
-        for name in names
-        if not any(
-            (folder / name).exists()
-            for folder in (ROOT, ROOT / "src" / "holdfast", ROOT / "cli" / "src" / "holdfast_cli")
-        )
-    }
-    assert missing == set()
-
-
 def prose(document: str) -> str:
     return re.sub(r"^```.*?^```", "", document, flags=re.DOTALL | re.MULTILINE)
 

@@ -64,17 +64,6 @@ def test_a_run_note_does_not_move_the_frozen_part(memory: Memory) -> None:
     assert system(chat) == before
 
 
-def test_the_notes_of_a_run_have_a_cap_that_other_runs_do_not_share(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    with chat.run() as one, chat.run() as two:
-        one.remember("a" * 9_000)
-        with pytest.raises(InvalidInput, match="10,000"):
-            one.remember("b" * 1_001)
-        two.remember("c" * 10_000)
-        memory.remember("d" * 10_000, "note", chat="monday")
-    assert len(memory.records(kind="note")) == 1
-
-
 @each("wrong", [{"text": " "}, {"priority": 0}, {"priority": 11}, {"tags": [5]}, {"meta": 5}])
 def test_a_note_that_cannot_be_kept_is_refused(quick: Memory, wrong: dict[str, object]) -> None:
     with quick.chat("monday").run() as run:

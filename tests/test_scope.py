@@ -62,35 +62,12 @@ def test_a_chat_is_not_seen_from_another_space(
     ) == ([], [], 0)
 
 
-def test_what_is_done_in_one_space_or_chat_touches_no_other(memory: Memory) -> None:
-    call = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]}
-    answer = {"role": "tool", "tool_call_id": "c1", "content": "42"}
-    chats = [memory.chat("monday"), memory.chat("tuesday"), memory.scoped(user="bob").chat("monday")]
-    for n, chat in enumerate(chats):
-        chat.append(role="user", content=f"hello {n}", id="m1")
-    chats[0].append(call)
-    assert [chat.append(answer).answers for chat in chats] == [("c1",), (), ()]
-    chats[0].rename("mine")
-    chats[0].archive()
-    assert [chat.history()[0].content for chat in chats] == ["hello 0", "hello 1", "hello 2"]
-    assert [(one.id, one.title) for one in memory.chats()] == [("tuesday", "hello 1")]
-    assert [(one.id, one.user, one.title, one.archived) for one in memory.chats(user="bob")] == [
-        ("monday", "bob", "hello 2", False)
-    ]
-
-
 def test_what_a_tenant_shares_is_recalled_by_its_users_only(memory: Memory) -> None:
     memory.chat("monday").append(role="user", content="the Berlin marathon of Ada")
     memory.scoped(user="").chat("news").append(role="user", content="the Berlin marathon")
     assert {hit.chat for hit in memory.recall("Berlin marathon")} == {"news", "monday"}
     assert [hit.chat for hit in memory.scoped(user="bob").recall("Berlin marathon")] == ["news"]
     assert memory.scoped(tenant="acme").recall("Berlin marathon") == []
-
-
-def test_a_handle_keeps_what_is_not_given_anew(memory: Memory) -> None:
-    scoped = memory.scoped(tenant="acme", agent="coach").scoped(agent="cook")
-    assert scoped.scope == Scope("acme", "ada", "cook")
-    assert scoped.scoped(agent="").scope == Scope("acme", "ada", "")
 
 
 def test_a_memory_for_a_bad_scope_makes_no_file(tmp_path: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from every_space import fill_every_space, handles
-from holdfast import Damaged, Memory
+from holdfast import Damaged, Memory, verify
 from holdfast.search import index, segment
 from holdfast.types import ToolCall
 from holdfast_cli.formats.everything import export_everything
@@ -160,6 +160,17 @@ LOG: Mapping[str, tuple[str, str, int, str]] = {
 }
 
 
+def test_a_session_longer_than_a_page_is_read_to_its_end(
+    space: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "_BATCH", 5)
+    tell(space, [Said("a", f"word{n}") for n in range(15)])
+    assert space.verify().ok
+    assert space.verify().checked["messages"] == 15
+    damage(space, sql("DELETE FROM messages WHERE space = :space AND seq = 12"))
+    assert "message a#12 is missing" in " ".join(space.verify().problems)
+
+
 @pytest.mark.parametrize(("change", "chat", "seq", "problem"), LOG.values(), ids=LOG.keys())
 def test_damage_of_the_log_is_named(indexed: Memory, change: str, chat: str, seq: int, problem: str) -> None:
     of_message = f" AND seq = {seq}" if seq else ""
@@ -187,47 +198,6 @@ def test_a_receipt_that_cannot_be_read_is_named_and_proves_nothing(space: Memory
         assert len(named) == 1
         assert first in named[0]
         assert second not in named[0]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "erasures SET counts = '['",
-        "erasures SET remains = '[1]'",
-        "erasures SET at = 9000000000000000000",
-        "receipts SET hits = '{'",
-        "receipts SET policy = '[]'",
-        "summaries SET at = 9000000000000000000",
-        "grants SET at = 9000000000000000000",
-        "snapshots SET others = '[1]'",
-        "records SET sources = 'x'",
-    ],
-)
-def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Memory, change: str) -> None:
-    chat = space.chat("a")
-    chat.append(role="user", content="Where do I live?")
-    chat.remember("Lives in Kiel", messages=1)
-    chat.prompt(500, "Kiel")
-    chat.append(role="assistant", content="In Kiel.")
-    space.erase(record=space.remember("Has a secret").id)
-    space.grants.add("user", to="user:bob")
-    chat.append([{"role": "user", "content": f"Walk {n} led along the harbour."} for n in range(20)])
-    chat.compact(full=True, budget=60)
-    damage(space, sql(f"UPDATE {change} WHERE space = :space"))
-    told = 0
-    for ask in (
-        space.changes,
-        lambda: list(space.grants),
-        lambda: chat.prompt(500),
-        chat.receipts,
-        space.records,
-        lambda: space.erase(chat="a"),
-    ):
-        try:
-            ask()
-        except Damaged:
-            told += 1
-    assert told
 
 
 JSON_COLUMNS = {

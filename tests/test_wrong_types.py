@@ -105,14 +105,10 @@ def test_no_field_of_a_message_gives_a_raw_error(quick: Memory, role: str, field
     [
         ("clock", 5, "`clock` is 5"),
         ("clock", lambda: 5, "`clock` returned 5"),
-        ("clock", lambda: None, "`clock` returned None"),
-        ("clock", lambda: "2026-01-31", "`clock` returned '2026-01-31'"),
         ("clock", lambda: HUGE, "`clock` returned <int"),
         ("clock", lambda: datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "outside of the years"),
         ("clock", lambda: datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), "outside of the years"),
         ("count_tokens", lambda _: "5", "`count_tokens` must be a whole number, not str"),
-        ("count_tokens", lambda _: None, "`count_tokens` must be a whole number, not NoneType"),
-        ("count_tokens", lambda _: 2.5, "`count_tokens` must be a whole number, not float"),
         ("count_tokens", lambda _: -3, "`count_tokens` is -3"),
     ],
 )

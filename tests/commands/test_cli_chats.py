@@ -34,6 +34,13 @@ def test_chats_are_listed_newest_first(cli: Cli) -> None:
     assert "--offset 3" in cli.text("chats", "--limit", "3")
 
 
+def test_archived_chats_are_apart(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("flat-move").archive()
+    assert "flat-move" not in cli.text("chats")
+    assert len(cli.json("chats", "--all")["chats"]) == 8
+
+
 def test_show_reads_a_chat(cli: Cli) -> None:
     text = cli.text("show", "retry-bug")
     assert text.startswith("Flaky test_retry_backoff")

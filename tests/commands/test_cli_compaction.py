@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from threading import Event
 
@@ -55,18 +54,6 @@ def test_a_model_writes_the_summaries(cli: Cli, server: Server) -> None:
     assert "model     openai-chat:served\n" in cli.text("tree", one_of(cli, "leaf")["id"])
     assert SUMMARY in cli.text("tree", "voyage")
     assert "prompt    leaf v1\n" in cli.text("tree", one_of(cli, "leaf")["id"])
-
-
-def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    options = ("compact", "voyage", "--budget", "800", "--llm")
-    assert "→ Set OPENAI_API_KEY in the environment" in cli.complaint(*options, "openai-chat:served")
-    assert "→ Name the provider as well" in cli.complaint(*options, "gibberish")
-    assert "is blank" in cli.complaint(*options, "")
-    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
-    assert "pip install '.[llm]'" in cli.complaint(*options, "openai-chat:served")
-    assert cli.json("tree", "voyage")["summaries"] == []
 
 
 @pytest.mark.slow

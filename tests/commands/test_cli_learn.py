@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import signal
 from pathlib import Path
-from threading import Event
 
 import pytest
 from cli_learning import MODEL, OBSERVED, PROFILE, SAID, served, tell, texts, with_queue
 from cli_runs import Cli
 
 from holdfast import Memory
-from llm_server import Body, Server, completion, prompt_of, refusal
+from llm_server import Server, completion, prompt_of, refusal
 
 cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
@@ -74,27 +71,6 @@ def test_reflect(cli: Cli, server: Server) -> None:
     text = cli.text("learn", "reflect", *MODEL, code=1)
     assert re.match(r"reflect  retried from .* on\n    The model openai-chat:served failed", text)
     assert "jobs      1 to be retried\n" in text
-
-
-def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -> None:
-    over = Event()
-
-    def stop(_: Body) -> tuple[int, str]:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert over.wait(30)  # no answer comes before the interrupt
-        return 200, completion("{}")
-
-    cli.text("learn", "extract", "--chat", "queue")
-    server.reply = stop
-    # A shell that runs the tests in the background has them ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        said = cli.complaint("learn", "relearn", "--dry-run", *MODEL, code=130)
-    finally:
-        over.set()
-        signal.signal(signal.SIGINT, before)
-    again = "The same command begins again with the first."
-    assert said == f"Error: Interrupted. Nothing was changed.\n→ {again}\n"
 
 
 def test_a_kind_of_ones_own_is_shown_as_a_difference_and_adopted(cli: Cli, server: Server) -> None:

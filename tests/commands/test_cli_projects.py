@@ -125,11 +125,3 @@ def test_a_hit_of_another_space_has_its_title_and_a_name_that_commands_take(talk
         assert talks.json(command, "project:P|talk#1", *IN_PROJECT)["title"] == "The canteen"
         assert talks.json(command, "talk#1", *IN_PROJECT)["title"] == "The canteen"
     assert talks.json("show", "user|talk", *IN_PROJECT)["title"] == "The server"
-
-
-def test_what_was_granted_is_listed(cli: Cli) -> None:
-    cli.text("remember", "x", "--user", "ada")
-    told = cli.run("grants", "add", "team:core", "--to", "user:ada").stdout
-    assert told == "user:ada may read team:core.\n"
-    (granted,) = json.loads(cli.run("grants", "--json").stdout)["grants"]
-    assert (granted["space"], granted["to"], granted["rights"]) == ("team:core", "user:ada", "read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,13 @@ def test_recall_filters(cli: Cli) -> None:
     assert set(found("role", "test", "--role", "tool", "--role", "user")) == {"tool", "user"}
     assert set(found("chat", "test", "--chat", "retry-bug")) == {"retry-bug"}
     assert cli.json("recall", "knee", "--limit", "0")["hits"] == []
+    with Memory(cli.db) as memory:
+        until = datetime(2026, 6, 1, tzinfo=UTC)
+        memory.remember("The marathon is in the north", "finding", tags=["race"], until=until, by="user")
+    for words in (("--kind", "finding"), ("--tag", "race"), ("--source", "record")):
+        assert found("kind", "marathon", *words, "--valid-at", "2026-05-31") == ["finding"]
+        assert found("kind", "marathon", *words, "--valid-at", "2026-06-01") == []
+    assert set(found("source", "marathon", "--source", "message")) == {"message"}
 
 
 # An embedder

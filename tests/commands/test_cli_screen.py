@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast_cli.commands.render.excerpt import excerpt
 from holdfast_cli.commands.render.screen import Screen, safe
 from tables import each
 
@@ -124,16 +123,3 @@ def test_times_are_those_of_the_wall(cli: Cli) -> None:
     assert found("--until", "2026-05-01T15:00:00+00:00") == ["a"]
     cli.monkeypatch.undo()
     time.tzset()
-
-
-def test_an_excerpt_shows_the_part_that_matched() -> None:
-    text = "filler words " * 200 + "the golden KEY is under the mat " + "more filler " * 200
-    parts = excerpt(text, ["key", "mat"])
-    assert [part[0] for part in parts if isinstance(part, tuple)] == ["KEY", "mat"]
-    assert parts[0] == "…"
-    assert parts[-1] == "…"
-    focused = excerpt(text, ["filler"], focus="golden KEY")
-    assert "golden KEY" in [part[0] for part in focused if isinstance(part, tuple)]
-    for letters in ("The Cafe\u0301 closed", "\uf900 The caf\u00e9 closed"):  # of several characters
-        marks = [part[0].casefold() for part in excerpt(letters, ["cafe"]) if isinstance(part, tuple)]
-        assert "caf\u00e9" in marks

@@ -73,6 +73,8 @@ def test_export_of_some_chats(sample: Cli) -> None:
     document = sample.json("export", "--chat", "flat-move")
     assert [message["role"] for message in document][:2] == ["user", "assistant"]
     assert sample.json("export", "--user", "bob") == []
+    for words in ((), ("--format", "openai")):
+        assert sample.run("export", "--agent", "nobody", *words).stdout == ""
 
 
 def test_export_to_a_file_that_is_there(sample: Cli, tmp_path: Path) -> None:

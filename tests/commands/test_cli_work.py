@@ -15,7 +15,6 @@ from cli_learning import (
     answered,
     served,
     tell,
-    texts,
     with_queue,
 )
 from cli_runs import Cli, lines_until, running
@@ -41,13 +40,15 @@ def test_work_without_a_model(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         assert memory.verify().ok
         tell(memory, "later")
+    assert cli.json("work", "--dry-run")["dry_run"] is True
+    assert [job["kind"] for job in cli.json("work", "--limit", "1")["done"]] == ["observe"]
     done = cli.json("work")
     assert set(done) == {
         "noop", "done", "postponed", "failed", "records", "dropped", "notes", "calls", "prompt_tokens",
         "answer_tokens",
         "seconds", "waiting", "why", "dry_run",
     }  # fmt: skip
-    assert [job["kind"] for job in done["done"]] == ["observe", "episode"]
+    assert [job["kind"] for job in done["done"]] == ["episode"]
     assert (done["noop"], done["calls"], done["failed"]) == (False, 0, [])
 
 
@@ -59,33 +60,6 @@ def test_work_with_a_model_says_what_it_took(cli: Cli, server: Server) -> None:
     assert f"    + profile  {PROFILE}" in text
     tokens = f"{100 * calls:,} tokens of prompts, {20 * calls:,} of answers"
     assert f"\nmodel     openai-chat:served, 1 call, {tokens}\n" in text
-
-
-def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
-    text = cli.text("work", "--limit", "1")
-    assert "\njobs      1 done\n" in text
-    assert "episode" not in text
-    assert text.endswith("Left: 1 job is due.\n→ Go on: holdfast work\n")
-    assert "\njobs      1 done\n" in cli.text("work", "--limit", "1")
-    assert texts(cli, "episode")
-
-
-def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> None:
-    text = cli.text("work", "--dry-run", *MODEL)
-    assert re.search(r"^observe  .*  \(queue\)\n    1 calls?, [\d,]+ tokens of prompts$", text, re.MULTILINE)
-    assert re.search(
-        r"\nIt would ask openai-chat:served (?:once|\d times?): [\d,]+ tokens of prompts, "
-        r"and about [\d,]+ of answers\.\n",
-        text,
-    )
-    assert text.endswith("→ Run it: holdfast work --llm openai-chat:served\n")
-    assert server.requests == []
-    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
-    found = cli.json("work", "--dry-run", *MODEL)
-    assert (found["dry_run"], found["calls"] >= 1, found["records"]) == (True, True, [])
-    assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
-    assert "Without a model it would learn " in cli.text("work", "--dry-run")
-    assert "Nothing is due" in cli.text("work", "--dry-run", "--user", "bob")
 
 
 def test_work_for_everyone(cli: Cli) -> None:

@@ -148,3 +148,9 @@ def test_archives_and_titles_come_along_once(quick: Memory, tmp_path: Path) -> N
     quick.chat("c1").rename("My own")
     import_paths(quick, path)
     assert [chat.title for chat in quick.chats()] == ["My own"]
+
+
+def test_a_single_conversation_without_an_id_is_named_after_its_file(tmp_path: Path) -> None:
+    single = chatgpt(HELLO, "a1")
+    del single["conversation_id"]
+    assert take(write_json(tmp_path / "chat.json", single, indent=2)).chats.keys() == {"chat"}

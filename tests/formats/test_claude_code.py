@@ -210,12 +210,6 @@ def test_a_resumed_session_is_called_after_its_file(tmp_path: Path) -> None:
     assert take(write_lines(tmp_path / "copy.jsonl", lines)).chats.keys() == {"s0"}
 
 
-def test_the_same_line_twice_is_one_message_and_another_under_its_uuid_is_reported(tmp_path: Path) -> None:
-    taken = take(write_lines(tmp_path / "s1.jsonl", [U1, U1, claude("user", "u1", None, "goodbye")]))
-    assert (taken.contents, taken.report.present) == (["go"], 1)
-    assert taken.left == [(3, "another message is stored under its id")]
-
-
 @pytest.mark.slow
 def test_a_long_chain_and_a_wide_fork_are_read_in_linear_time(tmp_path: Path) -> None:
     chain = [claude("user", f"u{n}", f"u{n - 1}" if n else None, f"message {n}") for n in range(8_000)]

@@ -102,13 +102,6 @@ def test_progress_is_told_within_files(quick: Memory, tmp_path: Path) -> None:
     assert (told[-1].share, told[-1].messages) == (1.0, report.formats.total())
 
 
-def test_a_report_stays_small(tmp_path: Path) -> None:
-    lines = [{"role": f"frog {n}", "content": "quak"} for n in range(1_050)]
-    skipped = take(write_lines(tmp_path / "a.jsonl", [*lines, *talk(1)])).report.skipped
-    assert (len(skipped), sum(one.count for one in skipped)) == (1_001, 1_050)
-    assert skipped[-1].reason == "for further reasons"
-
-
 FROGS: list[object] = [{"role": f"frog {n}", "content": "quak"} for n in range(50)]
 NO_ROW = "recognised as JSONL, but no row can be read, the first since: "
 QUAK = "Unknown role 'frog 0'."
@@ -133,12 +126,6 @@ def test_a_file_that_is_recognised_and_gives_nothing_is_named_once(
     assert [(one.reason, one.count, one.lines[0]) for one in problems] == told
     document = take(write_json(tmp_path / "a.json", {"messages": FROGS}, indent=1))
     assert document.left == [(1, f"{NO_ROW}{QUAK}".replace("JSONL", "JSON"))]
-
-
-def test_an_agent_of_the_memory_gets_what_names_none(tmp_path: Path) -> None:
-    with Memory(":memory:", agent="coach") as memory:
-        import_paths(memory, str(write_lines(tmp_path / "a.jsonl", talk(1))))
-        assert [chat.agent for chat in memory.chats()] == ["coach"]
 
 
 def test_a_message_without_a_time_has_that_of_the_one_before(tmp_path: Path) -> None:

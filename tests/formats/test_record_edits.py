@@ -142,6 +142,23 @@ def test_entries_that_are_gone_twice_or_elsewhere_are_listed(quick: Memory, tmp_
     assert quick.version() == version
 
 
+def test_what_is_refused_keeps_no_other_edit_out(quick: Memory, tmp_path: Path) -> None:
+    path, _ = exported(quick, tmp_path)
+    key = "sk-ant-api03-" + "Ab3" * 30
+    changed(
+        path,
+        ("Training for Berlin", "x" * 200_000),
+        ("Drinks tea", f"The key is {key}"),
+        ("Ada, runs marathons", "Ada, runs marathons\n\n<!-- new -->\nEva, swims"),
+    )
+    report = import_paths(quick, path)
+    assert sorted(actions(report)) == ["conflict", "conflict", "replace"]
+    assert key not in "".join(known(quick))
+    assert "there is a profile already" in " ".join(one.why for one in report.edits)
+    # What was cut out of the text is no edit.
+    assert sorted(actions(import_paths(quick, path))) == ["conflict", "conflict"]
+
+
 def test_records_of_another_memory_are_named_and_added_without_their_comments(
     quick: Memory, location: str, tmp_path: Path
 ) -> None:

@@ -65,6 +65,18 @@ def test_orders_wait_in_quarantine_and_bad_records_keep_no_other_out(quick: Memo
     assert (again.records, again.records_present) == (0, 2)
 
 
+def test_private_words_and_credentials_are_not_stored(quick: Memory, tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "Ab3" * 30
+    texts = (f"The key is {key}.", "I live <private>at 7 Rose Street</private> in Porto.")
+    for name in ("one.jsonl", "two.jsonl"):
+        report = take(quick, tmp_path / name, *texts)
+    assert (report.records, report.records_present) == (0, 2)
+    stored = " ".join(one.text for one in quick.records())
+    assert key not in stored
+    assert "Rose Street" not in stored
+    assert "Porto" in stored
+
+
 def test_two_imports_at_once_store_each_record_once(memory: Memory, tmp_path: Path) -> None:
     texts = [f"Memory number {n}." for n in range(60)]
     paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]

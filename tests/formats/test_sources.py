@@ -87,18 +87,6 @@ def test_a_file_that_raises_when_it_is_read_is_named(quick: Memory, tmp_path: Pa
             import_paths(quick, path)
 
 
-def test_a_database_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "x.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 900)
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
-        archive.write(tmp_path / "x.db", "y.db")
-    assert {Path(one.path).name: one.reason for one in take(tmp_path).report.problems} == {
-        "x.db": "The database cannot be read: it is damaged",
-        "y.db": "A database is not read in a zip; unpack the zip and import the folder",
-    }
-    with pytest.raises(InvalidInput, match="it is damaged"):
-        take(tmp_path / "x.db")
-
-
 def test_zips_are_read_alone_and_in_folders(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
         archive.writestr("x/talk.jsonl", "".join(json.dumps(line) + "\n" for line in TALK))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 from holdfast import Memory, Unavailable
 from holdfast_cli.formats.redaction import Rules
 from holdfast_cli.formats.watching import FolderWatch
+from transcripts import codex, write_lines
 
 
 def said(text: str, identity: str = "") -> str:
@@ -160,3 +162,12 @@ def test_a_memory_that_is_away_is_told_of_once_and_tried_again(quick: Memory, tm
     away = False
     (seen,) = watch.look()
     assert (seen.report.added, seen.problem) == (1, "")
+
+
+def test_links_and_pipes_lead_nowhere(folder: Folder) -> None:
+    os.mkfifo(folder.path / "pipe.jsonl")
+    (folder.path / "loop").symlink_to(folder.path)
+    (folder.path / "gone.jsonl").symlink_to(folder.path / "nothing")
+    write_lines(folder.path / "rollout.jsonl", [codex("session_meta", id="s", cwd="/x")])
+    assert folder.look() == []
+    assert folder.memory.chats() == []

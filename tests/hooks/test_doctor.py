@@ -191,14 +191,6 @@ def test_what_became_of_injected_texts_is_told_by_the_transcript(
     file.unlink(missing_ok=True)
 
 
-@each("session", ["../../secret", "*", "", "a" * 5_000, "a\0b", "[!x]*"])
-def test_a_session_that_is_no_name_of_a_file_is_looked_for_nowhere(patient: Patient, session: str) -> None:
-    patient.transcript()
-    journal.path().unlink(missing_ok=True)
-    patient.ran(*(run._replace(session=session) for run in injected()))
-    assert patient.found()["deliveries"] == {"unknown": 6}
-
-
 def test_hooks_that_run_twice_need_action(patient: Patient) -> None:
     patient.whole()
     settings = patient.home / FILES["claude-code"][0]

@@ -50,3 +50,19 @@ def test_where_it_cannot_be_written_nothing_is_raised(state: Path) -> None:
     state.write_text("a file")
     assert not journal.write(HookRun(1.0, "codex", "stop"))
     assert journal.read() == []
+
+
+def test_an_error_is_told_once_a_session_and_again_only_if_it_goes_on() -> None:
+    failed = HookRun(1.0, "codex", "stop", "s1", error="Locked.")
+    assert journal.untold_error([failed], "codex", "s1") == "Locked."
+    assert journal.untold_error([failed], "gemini", "s1") == ""
+    told = HookRun(2.0, "codex", "prompt", "s1", told="Locked.")
+    assert journal.untold_error([failed, told], "codex", "s1") == ""
+    assert journal.untold_error([failed, told], "codex", "s2") == ""
+    still = HookRun(2.0, "codex", "prompt", "s1", told="Locked.", error="Locked.")
+    assert journal.untold_error([failed, still], "codex", "s1") == ""
+    assert journal.untold_error([failed, still], "codex", "s2") == "Locked."
+    assert (
+        journal.untold_error([failed, still, HookRun(3.0, "codex", "stop", error="Gone.")], "codex", "s1")
+        == "Gone."
+    )

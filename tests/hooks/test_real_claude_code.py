@@ -87,18 +87,3 @@ def test_a_compaction_is_survived_and_so_is_a_resume_after_it(claude: ClaudeCode
     # Neither a summary of the client nor what was injected is stored as said, and nothing twice.
     assert sum("Tagliamento" in text for text in said) == 1
     assert not any("The person and the agent spoke." in text for text in said)
-
-
-def test_private_words_never_reach_the_database(claude: ClaudeCode) -> None:
-    prompt = "The customer is <private>Aldebrandini of Rome</private>; the deadline is the fifth of May."
-    session = claude.ask(prompt)
-    said = claude.wait_for(session, "deadline is the fifth of May", "Understood.")
-    assert not any("Aldebrandini" in text for text in said)
-    # The model reads them: they are kept out of the memory, not out of the conversation.
-    assert "Aldebrandini" in claude.model.asked(prompt)
-    stored = b"".join(file.read_bytes() for file in claude.db.parent.glob("memory.db*"))
-    assert b"fifth of May" in stored
-    assert b"Aldebrandini" not in stored
-    kept = [file.read_bytes() for file in claude.state.rglob("*") if file.is_file()]
-    assert kept
-    assert not any(b"Aldebrandini" in content for content in kept)

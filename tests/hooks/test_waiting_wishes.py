@@ -71,3 +71,15 @@ def test_a_wish_that_the_person_keeps_holds_in_this_project_or_in_all(hooks: Hoo
     assert WISH in hooks.context("session-start", "s2", source="startup")
     elsewhere = hooks.call("session-start", "s3", source="startup", cwd=str(hooks.folder))
     assert (WISH in elsewhere) == bool(to)
+
+
+@pytest.mark.slow
+def test_many_wishes_are_counted_and_none_is_obeyed_by_a_terminal(hooks: Hooks) -> None:
+    told(hooks, "s1")
+    colors = ("red", "blue", "tan", "sky")
+    wishes = [f"Never use the \x1b[31mcolor\x1b[0m {name} in a page." for name in colors]
+    end_session(hooks, "s1", *wishes)
+    message = told(hooks, "s2")
+    assert len(re.findall(r"rec_\w+", message)) == 3
+    assert "and 1 more" in message
+    assert "\x1b" not in message
