@@ -209,6 +209,44 @@ OTHER_JSON = ("{", "7", '"text"', "null", "[7]", "[[7]]", '[{"a": 7}]', '[["a", 
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        "erasures SET counts = '['",
+        "erasures SET at = 9000000000000000000",
+        "receipts SET hits = '{'",
+        "summaries SET at = 9000000000000000000",
+        "grants SET at = 9000000000000000000",
+        "snapshots SET others = '[1]'",
+    ],
+)
+def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Memory, change: str) -> None:
+    chat = space.chat("a")
+    chat.append(role="user", content="Where do I live?")
+    chat.remember("Lives in Kiel", messages=1)
+    chat.prompt(500, "Kiel")
+    chat.append(role="assistant", content="In Kiel.")
+    space.erase(record=space.remember("Has a secret").id)
+    space.grants.add("user", to="user:bob")
+    chat.append([{"role": "user", "content": f"Walk {n} led along the harbour."} for n in range(20)])
+    chat.compact(full=True, budget=60)
+    damage(space, sql(f"UPDATE {change} WHERE space = :space"))
+    told = 0
+    for ask in (
+        space.changes,
+        lambda: list(space.grants),
+        lambda: chat.prompt(500),
+        chat.receipts,
+        space.records,
+        lambda: space.erase(chat="a"),
+    ):
+        try:
+            ask()
+        except Damaged:
+            told += 1
+    assert told
+
+
+@pytest.mark.parametrize(
     ("table", "column"), [(one, name) for one, names in JSON_COLUMNS.items() for name in names]
 )
 def test_json_of_another_kind_is_told_as_damage_by_whoever_reads_it(

@@ -71,8 +71,8 @@ def test_recall_filters(cli: Cli) -> None:
     assert set(found("chat", "test", "--chat", "retry-bug")) == {"retry-bug"}
     assert cli.json("recall", "knee", "--limit", "0")["hits"] == []
     with Memory(cli.db) as memory:
-        until = datetime(2026, 6, 1, tzinfo=UTC)
-        memory.remember("The marathon is in the north", "finding", tags=["race"], until=until, by="user")
+        ends = datetime(2026, 6, 1, tzinfo=UTC)
+        memory.remember("The marathon is in the north", "finding", tags=["race"], until=ends, by="user")
     for words in (("--kind", "finding"), ("--tag", "race"), ("--source", "record")):
         assert found("kind", "marathon", *words, "--valid-at", "2026-05-31") == ["finding"]
         assert found("kind", "marathon", *words, "--valid-at", "2026-06-01") == []

@@ -64,6 +64,15 @@ def test_all_that_a_record_takes(cli: Cli) -> None:
     assert "fact (env)" in text
 
 
+def test_an_order_of_an_agent_goes_into_quarantine(cli: Cli) -> None:
+    text = cli.text("remember", ORDER, "--by", "agent", "--kind", "finding")
+    assert text.startswith("In quarantine: finding rec_")
+    assert "instruction from the agent" in text
+    assert "holdfast quarantine --release rec_" in text
+    assert cli.json("records")["records"] == []
+    assert cli.text("remember", ORDER, "--kind", "finding").startswith("Added: ")  # the user may say so
+
+
 def test_standard_input_is_a_text(cli: Cli) -> None:
     assert "Added: finding" in send("from a pipe\n", "remember", "-", "--kind", "finding")
     assert "not said" not in cli.text("records")

@@ -72,6 +72,15 @@ def test_a_running_program_is_read_up_to_its_last_commit_and_goes_on_writing(pla
         assert notes(plain)[2:] == [(3, "c"), (4, "d")]
 
 
+def test_a_link_is_followed_to_the_log_of_its_file(plain: Path) -> None:
+    link = plain.parent / "link.db"
+    link.symlink_to(plain)
+    with closing(sqlite3.connect(plain, isolation_level=None)) as program:
+        program.execute("PRAGMA journal_mode = wal")
+        program.execute("INSERT INTO notes VALUES (3, 'c')")
+        assert notes(link)[2:] == [(3, "c")]
+
+
 def test_a_program_that_holds_the_lock_is_named_as_the_reason(
     plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

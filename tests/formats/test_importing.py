@@ -108,6 +108,13 @@ QUAK = "Unknown role 'frog 0'."
 NOTE = {"type": "summary", "summary": "A boat", "leafUuid": "u9"}
 
 
+def test_a_report_stays_small(tmp_path: Path) -> None:
+    lines = [{"role": f"frog {n}", "content": "quak"} for n in range(1_050)]
+    skipped = take(write_lines(tmp_path / "a.jsonl", [*lines, *talk(1)])).report.skipped
+    assert (len(skipped), sum(one.count for one in skipped)) == (1_001, 1_050)
+    assert skipped[-1].reason == "for further reasons"
+
+
 @each(
     ("rows", "told"),
     [

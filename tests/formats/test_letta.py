@@ -119,6 +119,23 @@ def test_core_memory_passages_and_summaries_become_records_once(memory: Memory, 
     assert (again.added, again.present, again.records, again.records_present) == (0, 5, 0, 6)
 
 
+def test_the_earlier_form_of_one_agent(quick: Memory, tmp_path: Path) -> None:
+    labels = (("human", HUMAN), ("human", "Likes trains and old maps."), ("", "x"))
+    old = {
+        "name": "memgpt",
+        "version": "0.6.40",
+        "core_memory": [{"label": label, "value": value} for label, value in labels],
+        "messages": [message("user", "Hello"), {"role": "user", "text": "older still"}, "junk"],
+        "tools": [{"name": "send_message"}],
+    }
+    report = import_paths(quick, write_json(tmp_path / "old.af", old))
+    records = {(one.kind, one.category) for one in quick.records()}
+    assert records >= {("profile", ""), ("fact", "block")}
+    said = quick.scoped(agent="memgpt").chat("letta:memgpt").history()
+    assert [one.content for one in said] == ["Hello", "older still"]
+    assert ("no message", (3,)) in [(one.reason, one.lines) for one in report.skipped]
+
+
 def test_a_profile_that_is_there_is_not_replaced(quick: Memory, tmp_path: Path) -> None:
     quick.scoped(agent="support").remember("Our own.", "profile")
     report = import_paths(quick, write_json(tmp_path / "support.af", agent_file()))

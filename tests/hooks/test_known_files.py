@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,16 @@ def test_the_files_from_the_folder_of_a_session_upwards(home: Path) -> None:
     assert sorted(found(home, "shop/pkg")) == sorted(f"says {name}" for name in names)
     # A session that went elsewhere does not bring the files of that folder with it.
     assert sorted(found(home, "elsewhere")) == ["says CLAUDE.md", "says shop/CLAUDE.local.md"]
+
+
+def test_worktrees_share_the_notes_of_their_repository(home: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(home / "shop")]
+    for words in (["init", "-q"], ["commit", "-qm", "x", "--allow-empty"], ["worktree", "add", "../tree"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    write(notes(home) / "MEMORY.md", "of the repository")
+    write(notes(home, "tree") / "MEMORY.md", "of the worktree")
+    assert sorted(found(home, "tree", "tree")) == ["of the repository", "of the worktree"]
+    assert found(home) == ["of the repository"]
 
 
 def test_what_is_imported_is_known_too(home: Path) -> None:

@@ -127,6 +127,22 @@ def _hashable(values: tuple[object, ...]) -> tuple[str, ...]:
     return tuple(map(repr, values))
 
 
+def test_a_result_that_was_written_before_its_call_waits_for_it(quick: Memory, tmp_path: Path) -> None:
+    call, answer = claude("assistant", "t1", "u1", use("c1")), claude("user", "r1", "t1", result("c1"))
+    path = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "go"), answer)
+    assert import_tail(quick, path) == Imported(1, ())
+    assert import_tail(quick, path) == Imported()
+    add(path, call)
+    assert import_tail(quick, path) == Imported(2, ())
+    add(path, answer | {"uuid": "r0", "message": {"role": "user", "content": result("never")}})
+    assert import_tail(quick, path) == Imported()
+    add(path, claude("assistant", "a1", "r1", "Done."))
+    assert import_tail(quick, path) == Imported(2, ())
+    said = quick.chat("s1").history()
+    assert [one.id for one in said] == ["u1", "t1", "r1", "r0", "a1"]
+    assert [one.answers for one in said if one.role == "tool"] == [("c1",), ()]
+
+
 def test_only_what_is_new_is_read(quick: Memory, tmp_path: Path) -> None:
     path, seen = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "one")), []
 
