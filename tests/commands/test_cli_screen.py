@@ -85,6 +85,17 @@ def test_no_text_can_drive_the_terminal(text: str) -> None:
     assert not FORBIDDEN & set(safe(text))
 
 
+@pytest.mark.slow
+def test_json_is_ascii_where_the_stream_is_not_unicode(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("c").append(role="user", content="Grüße 😀 日本")
+    cli.monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    done = cli.process("show", "c", "--json")
+    assert done.stdout.isascii()
+    assert json.loads(done.stdout)["messages"][0]["content"] == "Grüße 😀 日本"
+    assert "Grüße ? ??" in cli.process("show", "c", encoding="latin-1").stdout
+
+
 def test_a_terminal_gets_colours_and_wrapped_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")

@@ -13,6 +13,7 @@ import pytest
 
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.formats.json_values import time_of
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
 from transcripts import Json, take, write_lines
@@ -211,3 +212,18 @@ def test_an_exported_chat_is_read(quick: Memory, tmp_path: Path) -> None:
     found = quick.chat(chat).history()
     assert [one.content for one in found] == said
     assert {str(message.at) for message in found} == {"2025-06-16 09:55:28+00:00"}
+
+
+@each(
+    ("written", "time"),
+    [
+        ("28/9/2026 at 17:49:33 VET", "2026-09-28 17:49:33+00:00"),
+        ("7/8/2025 at 12:03:40 AM PDT", "2025-07-08 00:03:40+00:00"),
+        ("16.6.2025, 12:55:28", "2025-06-16 12:55:28+00:00"),
+        ("10/5/2026, 9:00:00\u202fPM (Asia/Calcutta, UTC+5.5:00)", "2026-10-05 21:00:00+05:30"),
+        ("13/13/2026 at 9:00:00", "None"),
+        ("1/1/2026, 25:00:00", "None"),
+    ],
+)
+def test_times_as_programs_show_them(written: str, time: str) -> None:
+    assert str(time_of(written)) == time

@@ -14,7 +14,7 @@ from database_bytes import database_bytes
 from holdfast import Memory
 from holdfast_cli.hooks import pause
 from holdfast_cli.hooks.project import project_of
-from transcripts import Json, claude, write_lines
+from transcripts import Json, claude, result, write_lines
 
 KNOWN = "We decided to keep the invoices in Lisbon, because the auditors of the shop ask for that."
 
@@ -95,6 +95,31 @@ def test_the_words_of_clients_without_transcripts_are_kept_without_what_is_priva
     for prompt in prompts:
         digest = blake2b(f"user\0{prompt}".encode(), digest_size=12).hexdigest()
         assert digest.encode() not in found
+
+
+def with_result(hooks: Hooks, text: str) -> list[Json]:
+    (hooks.shop / ".holdfastignore").write_text("secrets/\n")
+    call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "secrets/a"}}
+    return [
+        line(hooks, "user", "u1", None, "What do the notes say?"),
+        line(hooks, "assistant", "a1", "u1", [call]),
+        line(hooks, "user", "r1", "a1", result("t1", text)),
+    ]
+
+
+@pytest.mark.slow
+def test_what_an_ignored_file_says_is_recognised_after_later_stops(hooks: Hooks) -> None:
+    key, note = "sk9Zq71kkW0aPq3R", "the zanzibar harbour opens with a copper whistle"
+    lines = with_result(hooks, f"     1\u2192{note}\n     2\u2192KEY={key}")
+    for number in range(3):
+        write_lines(hooks.transcript(), lines)
+        hooks.call("stop")
+        parent = lines[-1]["uuid"]
+        lines.append(line(hooks, "assistant", f"b{number}", parent, f"The key is {key}.\n{note}\n"))
+    found = everything(hooks)
+    assert b"zanzibar" not in found
+    assert key.lower().encode() not in found
+    assert len(stored(hooks)) == 5
 
 
 @pytest.mark.slow
