@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -143,20 +142,6 @@ def test_the_event_loop_is_not_held_up(tmp_path: Path) -> None:
             assert (await task).seq == 1
 
     asyncio.run(use())
-
-
-def test_one_memory_serves_two_event_loops_at_once(memory: Memory) -> None:
-    barrier = threading.Barrier(2)
-
-    async def use(name: str) -> int:
-        chat = memory.aio.chat(name)
-        barrier.wait(PATIENCE)
-        await asyncio.gather(*(chat.append(role="user", content=f"word{name}{n}") for n in range(30)))
-        return (await chat.stats()).messages
-
-    with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda name: asyncio.run(use(name)), "xy")) == [30, 30]
-    assert memory.verify().ok
 
 
 # Cancelling and closing

@@ -8,65 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-from chat_messages import NO_COUNTS, NOON, contents, say, seqs
+from chat_messages import NO_COUNTS, NOON, say
 from holdfast import Conflict, InvalidInput, Memory, Message, ToolCall
-from soak import cases
 from tables import each
 
 # Append
-
-
-def test_what_is_appended_is_returned_as_it_is_stored(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    stored = chat.append(role="user", content="hello", name="ada", meta={"mood": "good"})
-    assert (stored.seq, stored.role, stored.content, stored.name, stored.meta) == (
-        1,
-        "user",
-        "hello",
-        "ada",
-        {"mood": "good"},
-    )
-    mixed = chat.append((Message("user", "one"), {"role": "assistant", "content": "two"}))
-    assert [stored, *mixed] == chat.history()
-    assert [one.id for one in chat.history()] == sorted({one.id for one in chat.history()})
-
-
-@pytest.mark.parametrize(
-    ("bad", "error"),
-    [
-        ({"role": "wizard", "content": "hello"}, InvalidInput),
-        ({"role": "user", "content": ""}, InvalidInput),
-        ({"role": "user", "content": "hello", "x": {1, 2}}, InvalidInput),
-        ({"role": "user", "content": "hello", "id": "x" * 600}, InvalidInput),
-        ("hello", InvalidInput),
-        (None, InvalidInput),
-        (Message("user", "other", id="m1"), Conflict),
-    ],
-)
-def test_a_bad_message_among_good_ones_stores_none_and_leaves_no_gap(
-    memory: Memory, bad: Any, error: type[Exception]
-) -> None:
-    chat = memory.chat("monday")
-    chat.append(role="user", content="before", id="m1")
-    with pytest.raises(error):
-        chat.append([Message("user", "one"), bad, Message("user", "two")])
-    assert contents(chat.history()) == ["before"]
-    assert chat.append(role="user", content="after").seq == 2
-    assert memory.verify().problems == ()
 
 
 @each("thing", ["", "hello", b"", b"hello", 0, 7, False, {"role", "user"}, iter(()), object()])
 def test_what_is_no_message_cannot_be_appended(quick: Memory, thing: Any) -> None:
     with pytest.raises(InvalidInput):
         quick.chat("monday").append(thing)
-
-
-def test_an_append_without_anything_says_what_to_pass(quick: Memory) -> None:
-    with pytest.raises(InvalidInput, match="role="):
-        quick.chat("monday").append()
 
 
 @each("field", [{"role": "user"}, {"id": "m1"}, {"meta": {"a": 1}}, {"at": NOON}])
@@ -79,12 +32,6 @@ def test_fields_beside_a_message_are_refused_and_not_dropped(quick: Memory, fiel
 def test_a_chat_needs_a_name(quick: Memory, name: Any) -> None:
     with pytest.raises(InvalidInput, match="id of a chat"):
         quick.chat(name)
-
-
-@each("text", ["'; DROP TABLE messages; --", "%", "_", "a/b", "..", "😀", " a ", "%s %(x)s :name", "$1 ?"])
-def test_signs_that_mean_something_to_a_database_are_names_and_words(quick: Memory, text: str) -> None:
-    say(quick.chat(text), text)
-    assert (contents(quick.chat(text).history()), quick.chats()[0].id) == ([text], text)
 
 
 # The same message again
@@ -167,34 +114,6 @@ def test_a_thousand_messages_again_at_another_time_add_nothing(memory: Memory) -
 
 
 # History and stats
-
-
-def test_reading_a_chat_does_not_make_it(memory: Memory) -> None:
-    memory.chat("monday").history()
-    memory.chat("monday").stats()
-    memory.chat("monday").window()
-    assert memory.chats(archived=None) == []
-
-
-BOUNDS = st.none() | st.integers(0, 12) | st.sampled_from([2**31, 2**62, 2**63, 10**30])
-
-
-@settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@example(limit=2, before=9, after=2)
-@given(limit=BOUNDS, before=BOUNDS, after=BOUNDS)
-def test_any_page_is_a_part_of_the_whole(
-    memory: Memory, limit: int | None, before: int | None, after: int | None
-) -> None:
-    chat = memory.chat("monday")
-    if not chat.stats().messages:
-        say(chat, *"abcdefghij")
-    between = [
-        seq for seq in range(1, 11) if (after is None or seq > after) and (before is None or seq < before)
-    ]
-    if limit is not None:
-        oldest_first = after is not None and before is None
-        between = between[:limit] if oldest_first else between[max(0, len(between) - limit) :]
-    assert seqs(chat.history(limit, before=before, after=after)) == between
 
 
 @each("argument", ["limit", "before", "after"])

@@ -24,17 +24,6 @@ def info(memory: Memory, chat: str) -> ChatInfo:
     return found
 
 
-def test_a_chat_describes_itself_as_lists_do(memory: Memory) -> None:
-    memory.chat("monday", channel="telegram", meta={"topic": "running", "tags": ["a", None]}).append(
-        role="user", content="hello"
-    )
-    memory.scoped(agent="coach").chat("tuesday").append(role="user", content="hi")
-    found = info(memory, "monday")
-    assert (found.channel, found.meta) == ("telegram", {"topic": "running", "tags": ["a", None]})
-    assert memory.chats(agent="") == [info(memory, "tuesday"), found]
-    assert memory.chat("never").stats().info is None
-
-
 def test_a_chat_is_created_when_its_first_message_is_stored(location: str) -> None:
     times = iter(datetime(2026, 3, day, tzinfo=UTC) for day in range(1, 9))
     with Memory(location, user="ada", clock=lambda: next(times)) as memory:
@@ -100,13 +89,6 @@ def test_metadata_is_a_json_object(quick: Memory, meta: object) -> None:
 def test_a_channel_is_a_name_that_may_be_shown(quick: Memory, channel: str) -> None:
     with pytest.raises(InvalidInput):
         quick.chat("monday", channel=channel)
-
-
-def test_nothing_is_said_of_a_chat_that_is_not_there(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="no chat"):
-        memory.chat("monday").rename(channel="telegram")
-    with pytest.raises(InvalidInput, match="Nothing"):
-        memory.chat("monday").rename()
 
 
 def test_labels_survive_other_changes_and_are_erased_with_the_chat(location: str) -> None:

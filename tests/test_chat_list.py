@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from chat_messages import NO_COUNTS, NOON, contents, say
+from chat_messages import NO_COUNTS, say
 from holdfast import InvalidInput, Memory, Message
 from tables import each
 
@@ -38,11 +36,8 @@ def title(memory: Memory) -> str:
     [
         ("\n  Plan\t my   week \nwith runs", "Plan my week"),
         ("marathon " * 30, "marathon " * 7 + "marathon…"),
-        ("日" * 300, "日" * 79 + "…"),
         (f"{WRAPPED[0]}\nPlan the marathon", "Plan the marathon"),
         ("<system-reminder>Be kind</system-reminder> Plan it", "Plan it"),
-        ("What does <command-name>x</command-name> do?", "What does <command-name>x</command-name> do?"),
-        ("<command-name>not closed", "<command-name>not closed"),
         ("<command-name>" * 100_000, "<command-name>" * 5 + "<command-…"),
         (WRAPPED[0], ""),
     ],
@@ -89,107 +84,8 @@ def test_a_name_that_is_none_is_refused(quick: Memory, name: Any) -> None:
 # The list of chats
 
 
-def ids(memory: Memory, **options: Any) -> list[str]:
-    return [info.id for info in memory.chats(**options)]
-
-
-@pytest.fixture
-def week(memory: Memory) -> Memory:
-    """Four chats, one of each day, written in another order than that of their times."""
-    days = {"wednesday": 3, "monday": 1, "thursday": 4, "tuesday": 2}
-    for chat, day in days.items():
-        memory.scoped(agent="coach" if day % 2 else "cook").chat(chat).append(
-            role="user", content=f"on {chat}", at=NOON + timedelta(day)
-        )
-    return memory
-
-
-def test_the_chat_with_the_newest_message_comes_first(week: Memory) -> None:
-    assert ids(week) == ["thursday", "wednesday", "tuesday", "monday"]
-    week.chat("tuesday").append(role="user", content="of long ago", at=NOON)
-    week.chat("monday").append(role="user", content="again", at=NOON + timedelta(9))
-    assert ids(week) == ["monday", "thursday", "wednesday", "tuesday"]
-
-
-def test_of_chats_of_the_same_time_the_one_begun_last_comes_first(memory: Memory) -> None:
-    for chat in "cabed":
-        memory.chat(chat).append(role="user", content="hello", at=NOON)
-    memory.chat("c").append(role="user", content="again", at=NOON)
-    assert ids(memory) == ["d", "e", "b", "a", "c"]
-
-
-def test_a_chat_is_described(week: Memory) -> None:
-    info = week.chats(limit=1)[0]
-    assert (info.title, info.agent, info.user, info.archived, info.messages, info.oldest, info.newest) == (
-        "on thursday",
-        "cook",
-        "ada",
-        False,
-        1,
-        NOON + timedelta(4),
-        NOON + timedelta(4),
-    )
-    assert info.tokens == week.chat("thursday").stats().stored_tokens
-
-
-@pytest.mark.parametrize(
-    ("limit", "offset", "expected"),
-    [
-        (2, 1, "wednesday tuesday"),
-        (2, 3, "monday"),
-        (0, 0, ""),
-        (None, 2, "tuesday monday"),
-        (10**30, 10**30, ""),
-        (10**30, 0, "thursday wednesday tuesday monday"),
-    ],
-)
-def test_the_list_is_paged(week: Memory, limit: int | None, offset: int, expected: str) -> None:
-    assert ids(week, limit=limit, offset=offset) == expected.split()
-
-
 @each("argument", ["limit", "offset"])
 @each("value", NO_COUNTS)
 def test_the_list_needs_whole_numbers(quick: Memory, argument: str, value: Any) -> None:
     with pytest.raises(InvalidInput, match=argument):
         quick.chats(**{argument: value})
-
-
-def test_a_chat_belongs_to_the_agents_that_wrote_in_it_and_is_read_by_others(week: Memory) -> None:
-    cook = week.scoped(agent="cook")
-    cook.chat("monday").append(role="user", content="hello", at=NOON)
-    assert contents(cook.chat("monday").history()) == ["on monday", "hello"]
-    assert ids(week, agent="coach") == ["wednesday", "monday"]
-    assert ids(cook) == ["thursday", "tuesday", "monday"]
-    assert len(ids(cook, agent="")) == 4
-    assert ids(week, agent="nobody") == []
-
-
-def test_an_archived_chat_is_listed_on_request_and_goes_on(week: Memory) -> None:
-    chat = week.chat("tuesday")
-    for _ in range(2):
-        chat.archive()
-    assert ids(week) == ["thursday", "wednesday", "monday"]
-    assert ids(week, archived=None) == ["thursday", "wednesday", "tuesday", "monday"]
-    say(chat, "hello")
-    assert contents(chat.history()) == ["on tuesday", "hello"]
-    assert ids(week, archived=True) == ["tuesday"]
-    chat.archive(archived=False)
-    assert len(ids(week)) == 4
-
-
-@each("value", ["no", 1, 0, 1.0])
-def test_archived_is_true_or_false(quick: Memory, value: Any) -> None:
-    with pytest.raises(InvalidInput, match="archived"):
-        quick.chat("monday").archive(archived=value)
-    with pytest.raises(InvalidInput, match="archived"):
-        quick.chats(archived=value)
-
-
-def test_the_list_survives_opening_again(reopen: Callable[[], Memory]) -> None:
-    first = reopen()
-    say(first.chat("monday"), "Plan my week")
-    first.chat("monday").archive()
-    first.close()
-    assert [(info.id, info.title, info.archived) for info in reopen().chats(archived=None)] == [
-        ("monday", "Plan my week", True)
-    ]

@@ -31,16 +31,6 @@ def together(count: int, work: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(begin, range(count)))
 
 
-def test_threads_append_to_many_spaces(memory: Memory) -> None:
-    def work(thread: int) -> bool:
-        mine = memory.scoped(user=f"user {thread}")
-        for n in range(EACH):
-            mine.chat("monday").append(role="user", content=str(n))
-        return seqs(mine.chat("monday").history()) == list(range(1, EACH + 1)) and mine.verify().ok
-
-    assert all(together(THREADS, work))
-
-
 def test_the_same_messages_from_many_threads_are_stored_once(memory: Memory) -> None:
     def work(_: int) -> list[Message]:
         return memory.chat("monday").append([Message("user", f"m{n}", id=f"m{n}") for n in range(EACH)])

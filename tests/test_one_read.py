@@ -10,26 +10,8 @@ import pytest
 from handles import memory_of
 from holdfast import Chat, Memory, Window
 from holdfast.prompt.window import Lossless
-from holdfast.search.index import FREEZE
-from holdfast.store import segments
-from holdfast.store.database import Database, Row
-from programs import start
 
 BUDGET = 1_000
-WRITER = """
-import select, sys
-from holdfast import Memory
-with Memory(sys.argv[1], user="ada") as memory:
-    chat = memory.chat("monday")
-    print("ready", flush=True)
-    while not select.select([sys.stdin], [], [], 0)[0]:
-        length = chat.stats().messages
-        chat.append([
-            {"role": role, "content": f"turn {length + n} of the tulip harvest " * 6}
-            for n, role in enumerate(("user", "assistant") * 4, 1)
-        ])
-        chat.compact(full=True, budget=600)
-"""
 
 
 def talk(chat: Chat, turns: int) -> None:
@@ -141,51 +123,3 @@ def test_whether_compaction_is_needed_is_decided_at_once(
             assert chat.needs_compaction(600)
         other.chat("monday").compact(full=True, budget=600)
         assert not chat.needs_compaction(600)
-
-
-def test_no_index_is_made_while_a_read_is_open(
-    full_chat: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other, _ = full_chat
-    talk(other.chat("monday"), 2 * FREEZE)
-    database, open_reads = other._runtime.database, 0
-    one_read, documents = database.one_read, segments.documents
-    read: list[tuple[int, int]] = []
-
-    @contextmanager
-    def counted() -> Iterator[None]:
-        nonlocal open_reads
-        with one_read():
-            open_reads += 1
-            yield
-            open_reads -= 1
-
-    def noted(db: Database, space: str, after: int, limit: int) -> list[Row]:
-        found = documents(db, space, after, limit)
-        read.append((open_reads, len(found)))
-        return found
-
-    monkeypatch.setattr(database, "one_read", counted)
-    monkeypatch.setattr(segments, "documents", noted)
-    assert other.chat("monday").prompt(BUDGET, "tulip harvest").hits
-    assert sum(count for is_open, count in read if not is_open) >= 2 * FREEZE
-    assert not any(count for is_open, count in read if is_open)
-
-
-@pytest.mark.slow
-def test_nothing_is_lost_beside_a_process_that_appends_and_compacts(
-    full_chat: tuple[Memory, Chat], shared_location: str
-) -> None:
-    _, chat = full_chat
-    writer = start(WRITER, shared_location)
-    assert writer.stdout is not None
-    assert writer.stdout.readline() == "ready\n"
-    for turn in range(400):
-        least = chat.stats().messages
-        query = (None, "tulip harvest")[turn % 2]
-        for window in (chat.window(BUDGET), chat.prompt(BUDGET, query).window):
-            check_covers(window, least)
-    assert chat.stats().messages > 40
-    _, errors = writer.communicate("stop\n")
-    assert (writer.returncode, errors) == (0, "")
-    assert memory_of(chat).verify().ok

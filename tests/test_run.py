@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 
 import pytest
 
@@ -66,17 +64,6 @@ def test_a_run_note_does_not_move_the_frozen_part(memory: Memory) -> None:
     assert system(chat) == before
 
 
-def test_the_notes_of_a_run_have_a_cap_that_other_runs_do_not_share(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    with chat.run() as one, chat.run() as two:
-        one.remember("a" * 9_000)
-        with pytest.raises(InvalidInput, match="10,000"):
-            one.remember("b" * 1_001)
-        two.remember("c" * 10_000)
-        memory.remember("d" * 10_000, "note", chat="monday")
-    assert len(memory.records(kind="note")) == 1
-
-
 @each("wrong", [{"text": " "}, {"priority": 0}, {"priority": 11}, {"tags": [5]}, {"meta": 5}])
 def test_a_note_that_cannot_be_kept_is_refused(quick: Memory, wrong: dict[str, object]) -> None:
     with quick.chat("monday").run() as run:
@@ -106,30 +93,6 @@ def test_a_run_that_has_ended_leaves_nothing_and_takes_nothing(memory: Memory) -
             write()
     assert (run.notes(), dict(run.scratchpad), system(run), system(chat)) == ([], {}, "", "")
     assert (memory.version(), memory.records(), memory.recall("noted")) == (version, [], [])
-
-
-def test_a_run_that_an_error_leaves_in_another_thread_ends_all_the_same(memory: Memory) -> None:
-    run = memory.chat("monday").run("one")
-    with ThreadPoolExecutor(1) as one:
-        one.submit(run.__enter__).result()
-        one.submit(run.remember, "noted").result()
-    with ThreadPoolExecutor(1) as other:
-        other.submit(run.__exit__, ZeroDivisionError, ZeroDivisionError(), None).result()
-    assert run.notes() == []
-    with pytest.raises(Conflict, match="ended"):
-        memory.chat("monday").run("one")
-
-
-def test_session_and_plan_notes_stay(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    with chat.run() as run:
-        run.remember("of the run")
-        chat.remember("of the session", "note")
-        chat.remember("of the plan", "note", target="plan")
-        assert "of the session" not in system(chat)
-    assert sorted(texts(chat.notes())) == ["of the plan", "of the session"]
-    assert texts(chat.notes("session")) == ["of the session"]
-    assert texts(memory.chat("tuesday").notes()) == []
 
 
 # Seen by nobody else
@@ -200,32 +163,6 @@ def test_a_sub_agent_with_a_chat_of_its_own_sees_nothing_and_hides_nothing(memor
                 assert f"of the {name[shown]}" in system(shown)
                 assert f"of the {name[hidden]}" not in system(shown)
         assert system(memory.scoped(user="bob").chat("monday")) == "", "the same name, another user"
-
-
-def test_runs_in_threads_at_the_same_time_stay_apart(memory: Memory) -> None:
-    count = 4
-    begun, noted = Barrier(count), Barrier(count)
-
-    def work(number: int) -> tuple[str, list[str], dict[str, str]]:
-        chat = memory.chat("monday")
-        with chat.run() as run:
-            begun.wait(60)
-            run.remember(f"note {number}")
-            run.scratchpad["number"] = str(number)
-            noted.wait(60)
-            with ThreadPoolExecutor(1) as another:
-                assert another.submit(system, chat).result() == "", "another thread is not within the run"
-            return system(chat), texts(run.notes()), dict(run.scratchpad)
-
-    with ThreadPoolExecutor(count) as pool:
-        for number, (prompt, notes, pad) in enumerate(pool.map(work, range(count))):
-            assert (notes, pad) == ([f"note {number}"], {"number": str(number)})
-            assert [line for line in prompt.splitlines() if line.startswith("- ")] == [
-                f"- note {number}",
-                f"- number = {number}",
-            ]
-    assert memory.records() == []
-    assert memory.verify().ok
 
 
 # Going on

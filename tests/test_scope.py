@@ -7,28 +7,20 @@ from typing import Any
 
 import pytest
 
-from holdfast import Closed, InvalidInput, Memory, Scope
+from holdfast import InvalidInput, Memory, Scope
 from holdfast.providers.null import NullMemory
 from tables import each
 
 TRICKY = [
     (("a/b", "c"), ("a", "b/c")),
-    (("a", "b"), ("b", "a")),
     (("a", ""), ("", "a")),
-    (("", ""), ("a", "")),
     (("a%2Fb", ""), ("a/b", "")),
-    (("a/b", ""), ("a", "b")),
-    (("%", "2F"), ("%2F", "")),
     (("a%", "b"), ("a%25", "b")),
     (("Ada", ""), ("ada", "")),
-    (("ada", ""), ("ada ", "")),
     (("é", ""), ("e\u0301", "")),
     (("ß", ""), ("ss", "")),
     (("a_b", ""), ("axb", "")),
     (("a%b", ""), ("axb", "")),
-    (("ﬁ", ""), ("fi", "")),
-    (("' OR '1'='1", ""), ("x", "")),
-    (("1", ""), ("01", "")),
     (("a\u200bb", ""), ("ab", "")),
 ]
 
@@ -46,14 +38,6 @@ def test_the_agent_is_no_part_of_the_space_nor_the_user_of_what_all_share() -> N
 def test_a_part_that_is_no_name_is_refused(part: str, value: Any) -> None:
     with pytest.raises(InvalidInput, match=part):
         Scope(**{part: value})
-
-
-@each(
-    "value",
-    ["", "x" * 512, "é" * 256, "/" * 170, "a b", "日本", "👩‍👩‍👧‍👦", "-", "'; DROP TABLE messages; --"],
-)
-def test_every_other_text_is_a_name(value: str) -> None:
-    assert Scope(value, value, value).user == value
 
 
 def test_names_that_are_as_long_as_can_be_fit_the_keys(memory: Memory) -> None:
@@ -78,23 +62,6 @@ def test_a_chat_is_not_seen_from_another_space(
     ) == ([], [], 0)
 
 
-def test_what_is_done_in_one_space_or_chat_touches_no_other(memory: Memory) -> None:
-    call = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f"}}]}
-    answer = {"role": "tool", "tool_call_id": "c1", "content": "42"}
-    chats = [memory.chat("monday"), memory.chat("tuesday"), memory.scoped(user="bob").chat("monday")]
-    for n, chat in enumerate(chats):
-        chat.append(role="user", content=f"hello {n}", id="m1")
-    chats[0].append(call)
-    assert [chat.append(answer).answers for chat in chats] == [("c1",), (), ()]
-    chats[0].rename("mine")
-    chats[0].archive()
-    assert [chat.history()[0].content for chat in chats] == ["hello 0", "hello 1", "hello 2"]
-    assert [(one.id, one.title) for one in memory.chats()] == [("tuesday", "hello 1")]
-    assert [(one.id, one.user, one.title, one.archived) for one in memory.chats(user="bob")] == [
-        ("monday", "bob", "hello 2", False)
-    ]
-
-
 def test_what_a_tenant_shares_is_recalled_by_its_users_only(memory: Memory) -> None:
     memory.chat("monday").append(role="user", content="the Berlin marathon of Ada")
     memory.scoped(user="").chat("news").append(role="user", content="the Berlin marathon")
@@ -103,25 +70,12 @@ def test_what_a_tenant_shares_is_recalled_by_its_users_only(memory: Memory) -> N
     assert memory.scoped(tenant="acme").recall("Berlin marathon") == []
 
 
-def test_a_handle_keeps_what_is_not_given_anew(memory: Memory) -> None:
-    scoped = memory.scoped(tenant="acme", agent="coach").scoped(agent="cook")
-    assert scoped.scope == Scope("acme", "ada", "cook")
-    assert scoped.scoped(agent="").scope == Scope("acme", "ada", "")
-
-
 def test_a_memory_for_a_bad_scope_makes_no_file(tmp_path: Any) -> None:
     with pytest.raises(InvalidInput, match="tenant"):
         Memory(tmp_path / "memory.db", tenant=" ")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InvalidInput, match="user"), Memory(":memory:") as memory:
         memory.scoped(user="a\nb")
-
-
-def test_closing_one_handle_closes_all(memory: Memory) -> None:
-    other = memory.scoped(user="bob")
-    memory.close()
-    with pytest.raises(Closed):
-        other.chat("monday").history()
 
 
 class Named(Memory):

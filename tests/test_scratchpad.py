@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Closed, Denied, InvalidInput, Memory, Scratchpad
+from holdfast import Denied, InvalidInput, Memory, Scratchpad
 from programs import run_together
 from soak import cases
 from tables import each
@@ -80,15 +80,6 @@ def test_a_pad_does_what_a_dict_does(
         assert bool(pad) == bool(model)
         assert list(pad) == list(pad.keys()) == sorted(model), "in the order of the names"
         assert list(pad.items()) == sorted(model.items())
-
-
-def test_an_item_can_be_popped_and_a_pad_shows_what_is_on_it(memory: Memory) -> None:
-    memory.scratchpad.update(a="1", b="2")
-    assert repr(memory.scratchpad) == "Scratchpad({'a': '1', 'b': '2'})"
-    taken = {memory.scratchpad.popitem(), memory.scratchpad.popitem()}
-    assert (taken, dict(memory.scratchpad)) == ({("a", "1"), ("b", "2")}, {})
-    with pytest.raises(KeyError):
-        memory.scratchpad.popitem()
 
 
 @each(
@@ -260,21 +251,3 @@ def test_a_credential_is_refused_and_the_way_out_is_named(quick: Memory, name: s
     assert pad[name] == "before"
     pad[f"temp:{name}"] = secret
     assert pad[f"temp:{name}"] == secret
-
-
-@each(
-    "text",
-    ["the password is in the vault", "use a bearer token", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ada"],
-)
-def test_prose_about_credentials_is_kept(quick: Memory, text: str) -> None:
-    quick.scratchpad["how"] = text
-    assert quick.scratchpad["how"] == text
-
-
-def test_a_pad_of_a_closed_memory_says_so(location: str) -> None:
-    memory = Memory(location, user="ada")
-    pad = memory.scratchpad
-    memory.close()
-    for use in (lambda: pad["name"], lambda: list(pad), lambda: pad.update(name="x"), pad.clear):
-        with pytest.raises(Closed):
-            use()

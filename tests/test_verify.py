@@ -19,7 +19,7 @@ from holdfast.search import index, segment
 from holdfast.types import ToolCall
 from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.export import export_chats, export_chats_as
-from index_damage import Damage, damage, flipped, forged, in_row, insert, longer, remove
+from index_damage import Damage, damage, flipped, forged, in_row, longer, remove
 from recall_corpora import Said, forget, tell
 
 pytest_plugins = ["recall_fixtures"]
@@ -111,17 +111,6 @@ def test_damage_is_found_in_every_kind_of_space() -> None:
             damage(memory, sql("UPDATE pads SET value = name WHERE space = :space"))
 
 
-def test_a_session_longer_than_a_page_is_read_to_its_end(
-    space: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verify, "_BATCH", 5)
-    tell(space, [Said("a", f"word{n}") for n in range(15)])
-    assert space.verify().ok
-    assert space.verify().checked["messages"] == 15
-    damage(space, sql("DELETE FROM messages WHERE space = :space AND seq = 12"))
-    assert "message a#12 is missing" in " ".join(space.verify().problems)
-
-
 # What is wrong with the log
 
 # A statement without its condition; the chat, and the number of a message where it is about one.
@@ -171,6 +160,17 @@ LOG: Mapping[str, tuple[str, str, int, str]] = {
 }
 
 
+def test_a_session_longer_than_a_page_is_read_to_its_end(
+    space: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "_BATCH", 5)
+    tell(space, [Said("a", f"word{n}") for n in range(15)])
+    assert space.verify().ok
+    assert space.verify().checked["messages"] == 15
+    damage(space, sql("DELETE FROM messages WHERE space = :space AND seq = 12"))
+    assert "message a#12 is missing" in " ".join(space.verify().problems)
+
+
 @pytest.mark.parametrize(("change", "chat", "seq", "problem"), LOG.values(), ids=LOG.keys())
 def test_damage_of_the_log_is_named(indexed: Memory, change: str, chat: str, seq: int, problem: str) -> None:
     of_message = f" AND seq = {seq}" if seq else ""
@@ -200,18 +200,23 @@ def test_a_receipt_that_cannot_be_read_is_named_and_proves_nothing(space: Memory
         assert second not in named[0]
 
 
+JSON_COLUMNS = {
+    "records": ("tags", "meta", "sources", "flags", "wordings"),
+    "messages": ("raw", "calls", "answers", "meta", "shown"),
+    "sessions": ("meta",),
+}
+OTHER_JSON = ("{", "7", '"text"', "null", "[7]", "[[7]]", '[{"a": 7}]', '[["a", "b", 7, {}, []]]')
+
+
 @pytest.mark.parametrize(
     "change",
     [
         "erasures SET counts = '['",
-        "erasures SET remains = '[1]'",
         "erasures SET at = 9000000000000000000",
         "receipts SET hits = '{'",
-        "receipts SET policy = '[]'",
         "summaries SET at = 9000000000000000000",
         "grants SET at = 9000000000000000000",
         "snapshots SET others = '[1]'",
-        "records SET sources = 'x'",
     ],
 )
 def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Memory, change: str) -> None:
@@ -239,14 +244,6 @@ def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Mem
         except Damaged:
             told += 1
     assert told
-
-
-JSON_COLUMNS = {
-    "records": ("tags", "meta", "sources", "flags", "wordings"),
-    "messages": ("raw", "calls", "answers", "meta", "shown"),
-    "sessions": ("meta",),
-}
-OTHER_JSON = ("{", "7", '"text"', "null", "[7]", "[[7]]", '[{"a": 7}]', '[["a", "b", 7, {}, []]]')
 
 
 @pytest.mark.parametrize(
@@ -295,7 +292,6 @@ def rewritten(name: str, change: Callable[[Any], Any]) -> Damage:
 DIFFERS = "messages 1 to 16 differs from the log: repair the index"
 INDEX: Mapping[str, tuple[Damage, str]] = {
     "a changed byte": (in_row(0, flipped(-1)), "messages 1 to 16 has a wrong checksum"),
-    "a wrong checksum": (in_row(1, lambda row: row._replace(checksum=0)), "wrong checksum"),
     "no body": (
         in_row(0, lambda row: row._replace(body=b"", checksum=segment.checksum(b""))),
         "is damaged: it does not begin as a segment does",
@@ -303,8 +299,6 @@ INDEX: Mapping[str, tuple[Damage, str]] = {
     "offsets": (rewritten("offsets", lambda of: of[::-1].copy()), "is damaged"),
     "a missing segment": (remove(1), "no segment for the messages from 17"),
     "a missing first segment": (remove(0), "no segment for the messages from 1"),
-    "an overlapping segment": (insert(3, 9), "no segment for the messages from"),
-    "a segment of negative documents": (insert(-9, -3), "no segment for the messages from 1"),
     "a segment that ends before it begins": (
         in_row(1, lambda row: row._replace(last=row.first - 5)),
         "covers other documents than it says",
@@ -314,8 +308,6 @@ INDEX: Mapping[str, tuple[Damage, str]] = {
         "differs from the log",
     ),
     "other frequencies": (rewritten("frequencies", lambda of: of + np.uint8(1)), DIFFERS),
-    "other terms": (rewritten("terms", lambda of: of + np.uint64(1)), DIFFERS),
-    "other lengths": (rewritten("words", lambda of: of + np.uint32(1)), DIFFERS),
     "other chats": (rewritten("chats", lambda of: tuple(reversed(of))), DIFFERS),
     "a changed message": (
         sql("UPDATE messages SET content = 'other' WHERE space = :space AND chat = 'chat0' AND seq = 2"),

@@ -105,26 +105,16 @@ def test_no_field_of_a_message_gives_a_raw_error(quick: Memory, role: str, field
     [
         ("clock", 5, "`clock` is 5"),
         ("clock", lambda: 5, "`clock` returned 5"),
-        ("clock", lambda: None, "`clock` returned None"),
-        ("clock", lambda: "2026-01-31", "`clock` returned '2026-01-31'"),
         ("clock", lambda: HUGE, "`clock` returned <int"),
         ("clock", lambda: datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "outside of the years"),
         ("clock", lambda: datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), "outside of the years"),
         ("count_tokens", lambda _: "5", "`count_tokens` must be a whole number, not str"),
-        ("count_tokens", lambda _: None, "`count_tokens` must be a whole number, not NoneType"),
-        ("count_tokens", lambda _: 2.5, "`count_tokens` must be a whole number, not float"),
         ("count_tokens", lambda _: -3, "`count_tokens` is -3"),
     ],
 )
 def test_what_a_function_of_the_caller_returns_is_checked(option: str, value: object, what: str) -> None:
     with pytest.raises(InvalidInput, match=what), Memory(":memory:", **{option: value}) as memory:  # type: ignore[arg-type]  # that is what is tested
         memory.chat("monday").append(role="user", content="Hello")
-
-
-def test_what_is_no_role_is_refused() -> None:
-    for role in VALUES:
-        with pytest.raises(InvalidInput):
-            Message(role, "Hello")  # type: ignore[arg-type]  # that is what is tested
 
 
 def test_a_number_of_more_digits_than_python_writes_is_refused_in_arguments(memory: Memory) -> None:
@@ -136,13 +126,3 @@ def test_a_number_of_more_digits_than_python_writes_is_refused_in_arguments(memo
             chat.append(role="user", content="Hello", meta=arguments)
         with pytest.raises(InvalidInput, match="digits"):
             chat.append({"role": "user", "content": "Hello", **arguments})
-
-
-def test_arguments_that_a_model_wrote_with_such_a_number_stay_text(memory: Memory) -> None:
-    arguments = f'{{"n": {"9" * 5_000}}}'
-    given = {
-        "role": "assistant",
-        "tool_calls": [{"id": "c1", "function": {"name": "find", "arguments": arguments}}],
-    }
-    assert memory.chat("monday").append(given).calls == (ToolCall("c1", "find", arguments),)
-    assert memory.chat("monday").history()[0].raw == given

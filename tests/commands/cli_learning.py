@@ -58,11 +58,6 @@ def texts(cli: Cli, kind: str) -> list[str]:
     return [one["text"] for one in cli.json("records", "--kind", kind)["records"]]
 
 
-def run_elsewhere(cli: Cli, lease: int) -> None:
-    """Let all jobs be another worker's until a time."""
-    cli.execute("UPDATE jobs SET status = 'running', worker = 'w', attempts = 1, lease = ?", lease)
-
-
 def with_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Have a chat that ended long ago."""
     cli = Cli(tmp_path, monkeypatch).with_database()

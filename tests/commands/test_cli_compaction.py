@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 
 import pytest
@@ -38,21 +36,6 @@ def test_compact_gives_an_account(cli: Cli) -> None:
         assert memory.chat("voyage").stats().summarised == int(made[3])
 
 
-def test_nothing_to_compact_is_said_and_why(cli: Cli) -> None:
-    text = cli.text("compact", "voyage")
-    assert re.search(
-        r"\nNothing was compacted\. No compaction is needed: 2,\d+ tokens, and the threshold is 6,000", text
-    )
-    assert "--full" not in text  # it would do nothing either
-    text = cli.text("compact", "voyage", "--budget", "3300")
-    command = text.splitlines()[-1].removeprefix("→ Compact it all the same: holdfast ")
-    assert command == "compact voyage --budget 3300 --full"
-    assert "Made " in cli.text(*command.split())
-    answer = cli.json("compact", "voyage", "--full", "--budget", "3300")
-    assert (answer["noop"], answer["summaries"], answer["leaves"], answer["levels"]) == (True, [], 0, {})
-    assert answer["why"].startswith("It is below the target already")
-
-
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with answering(monkeypatch, lambda _: (200, completion(SUMMARY))) as server:
@@ -71,30 +54,6 @@ def test_a_model_writes_the_summaries(cli: Cli, server: Server) -> None:
     assert "model     openai-chat:served\n" in cli.text("tree", one_of(cli, "leaf")["id"])
     assert SUMMARY in cli.text("tree", "voyage")
     assert "prompt    leaf v1\n" in cli.text("tree", one_of(cli, "leaf")["id"])
-
-
-def test_another_prompt_for_the_summaries(cli: Cli, server: Server, tmp_path: Path) -> None:
-    mine, half = tmp_path / "mine.md", tmp_path / "half.md"
-    mine.write_text("Logbook in $target tokens. $policy $previous\n<said>\n$source\n</said>\n$outline")
-    half.write_text("Logbook: $source")
-    words = ("compact", "voyage", "--budget", "800", "--llm", "openai-chat:served", "--prompt")
-    assert "Add $outline, $policy, $previous, $target." in cli.complaint(*words, f"leaf={half}")
-    assert "Use one of leaf, condensed, arc." in cli.complaint(*words, "session=v1")
-    cli.text(*words, f"leaf={mine}")
-    assert "Logbook in " in str(server.requests[0])
-    assert re.fullmatch("leaf mine [0-9a-f]{8}", one_of(cli, "leaf")["prompt"])
-
-
-def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    options = ("compact", "voyage", "--budget", "800", "--llm")
-    assert "→ Set OPENAI_API_KEY in the environment" in cli.complaint(*options, "openai-chat:served")
-    assert "→ Name the provider as well" in cli.complaint(*options, "gibberish")
-    assert "is blank" in cli.complaint(*options, "")
-    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
-    assert "pip install '.[llm]'" in cli.complaint(*options, "openai-chat:served")
-    assert cli.json("tree", "voyage")["summaries"] == []
 
 
 @pytest.mark.slow

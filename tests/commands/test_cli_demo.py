@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from cli_runs import Cli, with_database
 
@@ -25,13 +23,3 @@ def test_demo_answers_and_leaves_nothing_behind(cli: Cli) -> None:
     assert set(answer["questions"][0]) == {"question", "answer_in", "expect", "rank", "hits"}
     assert not cli.db.exists()
     assert list(cli.home.iterdir()) == []
-
-
-def test_demo_keeps_the_sample_where_it_is_told(cli: Cli, tmp_path: Path) -> None:
-    kept = tmp_path / "demo.db"
-    text = cli.text("demo", "--db", kept)
-    assert str(kept) in text
-    assert f"holdfast recall 'what did we decide about Redis' --db {kept}" in text
-    assert cli.json("stats", "--db", kept)["messages"] == 120
-    assert "has chats already" in cli.complaint("demo", "--db", kept)
-    assert cli.json("stats", "--db", kept)["messages"] == 120

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import Cli, environment, usage, with_database
+from cli_runs import Cli, usage, with_database
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -114,19 +112,6 @@ def test_options_may_stand_before_the_command(ada: Cli) -> None:
     assert "--user" in usage(ada.complaint("--user", "ada", "salvage", db, f"{db}.new", code=2))
 
 
-def test_help_is_h_too(cli: Cli) -> None:
-    for words in ((), ("chats",)):
-        assert cli.text(*words, "-h") == cli.text(*words, "--help")
-
-
-@pytest.mark.slow
-def test_shells_complete_commands_and_options(cli: Cli) -> None:
-    asked = {"_HOLDFAST_COMPLETE": "complete_bash", "COMP_WORDS": "holdfast ex", "COMP_CWORD": "1"}
-    words = [sys.executable, "-m", "holdfast"]
-    done = subprocess.run(words, env=environment() | asked, capture_output=True, text=True, check=False)
-    assert "export" in done.stdout
-
-
 def test_a_period_may_be_named_in_words(cli: Cli) -> None:
     now = datetime.now().astimezone()
     with Memory(cli.db) as memory:
@@ -192,49 +177,6 @@ def test_the_example_of_each_help_is_taken(cli: Cli, words: tuple[str, ...]) -> 
         assert isinstance(done.exception, SystemExit | None)
 
 
-LONG = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"
-
-
-@pytest.fixture
-def narrow(cli: Cli) -> Cli:
-    """A memory of long words."""
-    cli.monkeypatch.setenv("TERM", "xterm")
-    cli.monkeypatch.setenv("NO_COLOR", "1")
-    cli.monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with Memory(cli.db) as memory:
-        chat = memory.chat(LONG)
-        for _ in range(3):
-            said = "Investigate internationalization and misconfiguration of the summarization"
-            chat.append(role="user", content=said)
-            chat.append(role="assistant", content=f"We decided: {said.lower()}, as soon as we can.")
-        chat.compact(budget=60)
-        tags = ("development", "international")
-        memory.remember("Internationalization is done by somebody else", category="development", tags=tags)
-        memory.scratchpad["shoe-size-of-everybody-in-the-family"] = "as they told it to the shop"
-    return cli
-
-
-@each(
-    "line",
-    [
-        "chats",
-        f"show {LONG}",
-        f"tree {LONG}",
-        "recall internationalization",
-        "records",
-        "changes",
-        "scratchpad",
-    ],
-)
-def test_no_word_of_an_answer_breaks_at_70_columns(narrow: Cli, line: str) -> None:
-    shown = {}
-    for columns in (1_000, 70):
-        narrow.monkeypatch.setenv("COLUMNS", str(columns))
-        shown[columns] = re.sub(r"\x1b\[[0-9;]*m", "", narrow.run(*line.split()).output)
-    assert not [one for one in shown[70].splitlines() if len(one.strip()) > 70 and " " in one.strip()]
-    assert {word for word in shown[70].split() if not word.endswith("…")} <= {*shown[1_000].split()}
-
-
 # Messages of the library that no command of these tests leads to.
 @each(
     ("told", "shown"),
@@ -252,8 +194,3 @@ def test_no_word_of_an_answer_breaks_at_70_columns(narrow: Cli, line: str) -> No
 )
 def test_what_a_program_would_do_is_said_as_what_a_command_does(told: str, shown: str) -> None:
     assert in_options(told) == shown
-
-
-def test_a_filter_that_is_wrong_is_explained_in_json(ada: Cli) -> None:
-    said = usage(ada.complaint("records", "--where", '{"a": {"$exists": 1}}', code=2))
-    assert "true or false" in said

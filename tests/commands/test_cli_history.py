@@ -8,7 +8,6 @@ import pytest
 from cli_runs import Cli
 
 from holdfast import Memory
-from tables import each
 
 
 @pytest.fixture
@@ -36,31 +35,6 @@ def test_changes_are_listed_newest_first(cli: Cli) -> None:
     assert "Ada, a runner. Lives in Berlin. Has a dog. → Ada, a runner. Lives in Munich. Has a dog." in text
 
 
-def test_changes_as_json_and_by_filters(cli: Cli) -> None:
-    answer = cli.json("changes", "--limit", "4")
-    assert answer["more"] == "holdfast changes --json --limit 8"
-    assert set(answer["changes"][0]) == {
-        "version", "action", "kind", "id", "before", "after", "by", "chat", "at", "why", "batch",
-        "said", "agent", "erasure",
-    }  # fmt: skip
-    assert "There are more: holdfast changes --limit 8\n" in cli.text("changes", "--limit", "4")
-    assert [one["version"] for one in cli.json("changes", "--kind", "profile")["changes"]] == [3, 1]
-    assert "No changes here.\n→ Try fewer filters." in cli.text("changes", "--kind", "note")
-    assert "→ Store something" in cli.text("changes", "--user", "bob")
-    assert "'nope' is not a kind" in cli.complaint("changes", "--kind", "nope")
-
-
-def test_diff_is_a_unified_diff(cli: Cli) -> None:
-    lines = cli.text("changes", "--diff", "2").splitlines()
-    assert lines[0].startswith("--- version 2, 20")
-    assert lines[1] == "+++ version 5, now"
-    assert lines[2].startswith("@@ finding rec_")
-    assert lines[3] == "-Tea at five"
-    assert lines[4].startswith("@@ profile rec_")
-    assert lines[5:9] == [" Ada, a runner.", "-Lives in Berlin.", "+Lives in Munich.", " Has a dog."]
-    assert lines[10] == "+Never on Mondays"
-
-
 def test_diff_between_two_versions(cli: Cli) -> None:
     answer = cli.json("changes", "--diff", "1..3")
     assert set(answer) == {"from", "to", "added", "removed", "changed"}
@@ -75,17 +49,6 @@ def test_diff_between_two_versions(cli: Cli) -> None:
     assert len(cli.json("changes", "--diff", "0")["added"]) == 2
     assert len(cli.json("changes", "--diff", "2020-01-01")["added"]) == 2
     assert cli.json("changes", "--diff", "2020-01-01..2100-01-01")["to"] == 5
-
-
-def test_diff_of_a_long_text_shows_the_places(cli: Cli) -> None:
-    lines = [f"line {n}" for n in range(30)]
-    cli.run("remember", "\n".join(lines), "--kind", "profile")
-    lines[3], lines[25] = "third", "last but four"
-    cli.run("remember", "\n".join(lines), "--kind", "profile")
-    text = cli.text("changes", "--diff", "6")
-    assert text.count("@@ -") == 2
-    assert "-line 3\n+third\n" in text
-    assert "line 15" not in text
 
 
 def test_undo_goes_back_call_by_call(cli: Cli) -> None:
@@ -110,21 +73,6 @@ def test_rollback_of_a_record_and_of_a_kind(cli: Cli) -> None:
     assert (written["text"], written["action"]) == ("Tea at five", "rollback")
     assert cli.text("rollback", "finding", "2").startswith("Nothing to write")
     assert cli.json("rollback", "finding", "2") == {"written": [], "changes": []}
-
-
-@each(
-    ("words", "complaint"),
-    [
-        (("rollback", "rec_x", "1"), "There is no record and no kind 'rec_x'."),
-        (("rollback", "profile", "99"), "There is no version 99"),
-        (("rollback", "soul", "1"), "There was no soul at version 1."),
-        (("rollback", "constraint", "1", "--by", "agent"), "Only the user may roll back a constraint"),
-        (("undo", "--by", "agent"), "Only the user may undo a change of a constraint"),
-    ],
-)
-def test_what_cannot_be_rolled_back(cli: Cli, words: tuple[str, ...], complaint: str) -> None:
-    assert complaint in cli.complaint(*words)
-    assert complaint in cli.complaint(*words, "--json")
 
 
 def test_a_timeline_shows_days_with_titles_and_goes_on(cli: Cli) -> None:

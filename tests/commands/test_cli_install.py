@@ -67,18 +67,6 @@ def test_it_lists_files_shows_the_difference_when_asked_and_offers_to_import(hom
     assert [(home.folder / name).read_text() for name in FILES[client]] == after
 
 
-@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
-def test_a_script_is_told_how_to_import(home: Home, client: str) -> None:
-    assert "earlier session" not in home.run("install", client, "--yes").stderr
-    home.run("uninstall", client, "--yes")
-    write_session(home, client)
-    said = home.run("install", client, "--user", "ada", "--yes").stderr
-    assert "Import 1 earlier session of" in said
-    assert "--user ada" in said.partition("Import 1")[2]
-    assert "hook prompt" not in said
-    assert "hook prompt" in home.run("uninstall", client, "--yes", "--diff").stderr
-
-
 def test_a_file_that_may_not_be_written_keeps_all_from_being_written(home: Home) -> None:
     home.write(".claude.json", "{}").chmod(0o444)
     before = home.texts()

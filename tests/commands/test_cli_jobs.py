@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
 import pytest
-from cli_learning import BEGIN, MODEL, run_elsewhere, served, with_queue
+from cli_learning import MODEL, served, with_queue
 from cli_runs import Cli
 
 from llm_server import Server, completion
-from tables import each
 
 cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
@@ -27,38 +25,6 @@ def test_end_leaves_jobs(cli: Cli) -> None:
     assert lines[0].split() == ["id", "about", "status", "when", "failures"]
     assert re.match(r"observe:queue  We decided to .*…  open    due 20\d\d-.*  0$", lines[1])
     assert lines[-1] == "→ Run what is due: holdfast work"
-
-
-def test_jobs_of_a_status(cli: Cli) -> None:
-    text = cli.text("learn", "jobs", "--user", "bob")
-    assert text == (
-        "No unfinished jobs for user 'bob' here.\n"
-        "→ Queue some when a chat has ended: holdfast chats end CHAT --user bob\n"
-    )
-    cli.text("work")
-    assert cli.text("learn", "jobs", "--status", "failed") == "No failed jobs here.\n"
-    done = cli.json("learn", "jobs", "--status", "done")["jobs"]
-    assert sorted(job["id"] for job in done) == ["episode:queue", "observe:queue"]
-    assert "→" not in cli.text("learn", "jobs", "--status", "done")
-    assert cli.complaint("learn", "jobs", "--retry", "x") == (
-        "Error: There is no job 'x'.\n→ `holdfast learn jobs` lists those there are, with their ids.\n"
-    )
-    assert cli.json("learn", "jobs", "--retry", "observe:queue")["job"]["status"] == "open"
-
-
-def test_when_a_job_is_due_is_told(cli: Cli) -> None:
-    cli.text("chats", "end", "queue")
-    until = datetime.now(UTC) + timedelta(days=2)
-    run_elsewhere(cli, int(until.timestamp() * 1_000_000))
-    elsewhere = f"leased until {until:%Y-%m-%d %H:%M}"
-    told = cli.text("learn", "jobs", "--retry", "observe:queue")
-    assert told.startswith(f"observe:queue is running: {elsewhere}.\n→ ")
-    text = cli.text("learn", "jobs")
-    assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", text, re.MULTILINE)
-    run_elsewhere(cli, int(BEGIN.timestamp() * 1_000_000))  # by a worker that died
-    text = cli.text("learn", "jobs")
-    assert re.search(rf"^observe:queue .* running +due {BEGIN:%Y-%m-%d %H:%M} +0$", text, re.MULTILINE)
-    assert text.endswith("→ Run what is due: holdfast work\n")
 
 
 def test_spend(cli: Cli, server: Server) -> None:
@@ -80,9 +46,3 @@ def test_spend(cli: Cli, server: Server) -> None:
         "\nasked: running, or killed; counted with the most that their answers may take.\n"
     )
     assert cli.text("learn", "usage", "--user", "bob") == "No calls of models for user 'bob'.\n"
-
-
-@each("since", ["5m", "24h", "7d", "2026-01-31", "2026-01-31T12:00+02:00"])
-def test_spend_since(cli: Cli, since: str) -> None:
-    told = cli.text("learn", "usage", "--since", since)
-    assert re.fullmatch(r"No calls of models since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n", told)

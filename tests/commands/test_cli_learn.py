@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import signal
 from pathlib import Path
-from threading import Event
 
 import pytest
 from cli_learning import MODEL, OBSERVED, PROFILE, SAID, served, tell, texts, with_queue
-from cli_runs import Cli, at_terminal
+from cli_runs import Cli
 
 from holdfast import Memory
-from llm_server import Body, Server, completion, prompt_of, refusal
-from tables import each
+from llm_server import Server, completion, prompt_of, refusal
 
 cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
@@ -33,14 +29,6 @@ def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
     assert answer["records"] == []  # the same words from the same source are no further evidence
     text = cli.text("learn", "extract", said, *database)
     assert text.startswith("Nothing new was learned. Without a model, only rules have read it.\n")
-
-
-def test_extract_says_why_it_gave_nothing(cli: Cli) -> None:
-    assert cli.text("learn", "extract", "hello") == (
-        "Nothing new was learned. Skipped: the text has 5 characters, and from 50 on they are read.\n"
-    )
-    assert cli.text("learn", "extract", "--chat", "queue").startswith("Learned ")
-    assert cli.text("learn", "extract", "--chat", "queue").startswith("Nothing new was learned.")
 
 
 def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
@@ -68,32 +56,6 @@ def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -
     assert cli.json("learn", "extract", "--chat", "queue", *MODEL, code=1)["job"] == "observe:queue"
 
 
-@each(
-    ("words", "told"),
-    [((), "Pass a text, or --chat."), (("x", "--chat", "queue"), "Pass a text, or --chat."),
-    (("x", "--messages", "1"), "Pass --chat")],
-)  # fmt: skip
-def test_what_to_extract_from_must_be_clear(cli: Cli, words: tuple[str, ...], told: str) -> None:
-    assert told in cli.complaint("learn", "extract", *words)
-
-
-def test_episodes(cli: Cli) -> None:
-    assert cli.text("learn", "episodes") == (
-        "No episodes yet.\n→ Have one written: holdfast chats end CHAT && holdfast work\n"
-    )
-    cli.text("work")
-    text = cli.text("learn", "episodes", "which", "database", "for", "the", "delivery", "queue")
-    assert re.match(r"20\d\d-.*  We decided .*  \(queue, rec_\w+\)\n    \S.*PostgreSQL", text)
-    answer = cli.json("learn", "episodes", "delivery queue")
-    assert set(answer) == {"query", "episodes", "strategy", "why", "quarantined", "more"}
-    assert [one["chat"] for one in answer["episodes"]] == ["queue"]
-    assert cli.json("learn", "episodes", "--limit", "0")["episodes"] == []
-    cli.execute("UPDATE records SET trust = 'quarantined' WHERE kind = 'episode'")
-    text = cli.text("learn", "episodes")
-    assert text.startswith("No episodes yet.\n")
-    assert text.endswith("external sources: 1. See: holdfast quarantine\n")
-
-
 def test_reflect(cli: Cli, server: Server) -> None:
     text = cli.text("learn", "reflect", *MODEL)
     assert text.startswith("reflect\n    chat queue: ")
@@ -109,87 +71,6 @@ def test_reflect(cli: Cli, server: Server) -> None:
     text = cli.text("learn", "reflect", *MODEL, code=1)
     assert re.match(r"reflect  retried from .* on\n    The model openai-chat:served failed", text)
     assert "jobs      1 to be retried\n" in text
-
-
-def test_consolidate(cli: Cli, server: Server) -> None:
-    facts = ("Ada lives in Lisbon.", "Ada has a dog named Rex.")
-    with Memory(cli.db) as memory:
-        for fact in facts:
-            memory.remember(fact, by="agent")
-    joined = "Ada lives in Lisbon with a dog named Rex."
-    change = {"entries": [1, 2], "change": "same", "text": joined, "why": "both are about Ada"}
-    server.reply = lambda _: (200, completion(json.dumps({"changes": [change]})))
-    text = cli.text("learn", "consolidate", *MODEL)
-    assert text.startswith(f"tidy\n    + fact (user)  {joined}  (rec_")
-    assert f"    − fact (user)  {facts[1]}  (rec_" in text
-    assert "\nlearned   1 record\nmodel     openai-chat:served, 1 call, " in text
-    assert texts(cli, "fact") == [joined]
-    assert cli.json("learn", "consolidate", *MODEL)["failed"] == []
-
-
-@pytest.mark.slow
-def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -> None:
-    nothing = cli.text("learn", "relearn", *MODEL)
-    assert nothing == (
-        "Nothing was learned from chats yet.\n"
-        "→ Learn from one: holdfast learn extract --chat CHAT --llm openai-chat:served\n"
-    )
-    cli.text("learn", "extract", "--chat", "queue")
-    before = texts(cli, "insight")
-    assert before
-    text = cli.text("learn", "relearn", "--dry-run", "--prompt", "v1", *MODEL)
-    assert re.match(r"We decided .*  \(queue\)\n    − insight  We decided", text)
-    assert f"\n    + finding  {OBSERVED}\n" in text
-    assert f"\nWould add 1, remove {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in text
-    assert texts(cli, "insight") == before
-    line = text.splitlines()[-1].removeprefix("→ Apply it: holdfast ")
-    assert line == "learn relearn --prompt v1 --llm openai-chat:served"
-    applied = cli.text(*shlex.split(line))
-    assert f"\nAdded 1, removed {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in applied
-    assert applied.endswith("a chat each time: holdfast undo\n")
-    assert (texts(cli, "insight"), texts(cli, "finding")) == ([], [OBSERVED])
-    same = cli.json("learn", "relearn", "--prompt", "v1", *MODEL)
-    assert (same["kept"], same["added"], same["removed"], same["applied"]) == (1, [], [], True)
-    cli.text("undo")
-    assert texts(cli, "insight") == before
-
-
-def test_relearn_names_what_failed(cli: Cli, server: Server) -> None:
-    assert "Use one of observations" in cli.complaint("learn", "relearn", "--kind", "dreams", *MODEL)
-    cli.text("learn", "extract", "--chat", "queue")
-    server.reply = lambda _: (200, completion("no JSON at all"))
-    text = cli.text("learn", "relearn", *MODEL, code=1)
-    told = "The model openai-chat:served answered twice what cannot be used"
-    assert re.match(rf"We decided .*  \(queue\)\n    {told}", text)
-    assert set(cli.json("learn", "relearn", "--dry-run", *MODEL, code=1)["failed"]) == {"queue"}
-
-
-@pytest.mark.slow
-def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> None:
-    code, told, shown = at_terminal("learn", "extract", "--chat", "queue", *MODEL)
-    assert "waiting for openai-chat:served" in shown
-    assert (code, told.startswith("Learned 1 record:\n")) == (0, True)
-
-
-def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -> None:
-    over = Event()
-
-    def stop(_: Body) -> tuple[int, str]:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert over.wait(30)  # no answer comes before the interrupt
-        return 200, completion("{}")
-
-    cli.text("learn", "extract", "--chat", "queue")
-    server.reply = stop
-    # A shell that runs the tests in the background has them ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        said = cli.complaint("learn", "relearn", "--dry-run", *MODEL, code=130)
-    finally:
-        over.set()
-        signal.signal(signal.SIGINT, before)
-    again = "The same command begins again with the first."
-    assert said == f"Error: Interrupted. Nothing was changed.\n→ {again}\n"
 
 
 def test_a_kind_of_ones_own_is_shown_as_a_difference_and_adopted(cli: Cli, server: Server) -> None:

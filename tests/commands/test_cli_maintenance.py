@@ -14,29 +14,6 @@ from holdfast import Memory
 cli = pytest.fixture(with_sample)
 
 
-def test_stats_of_all(cli: Cli) -> None:
-    text = cli.text("stats")
-    assert "chats     8\nmessages  120\n" in text
-    assert "from      2026-03-02 18:04 to 2026-06-2" in text
-    assert f"database  {cli.db}, " in text
-    answer = cli.json("stats")
-    assert answer.keys() == {
-        *("chats", "archived", "messages", "tokens", "oldest", "newest", "database", "bytes", "embedder"),
-    }
-    assert answer["oldest"] == "2026-03-02T18:04:00+00:00"
-    assert answer["bytes"] > 10_000
-    assert cli.json("stats", "--user", "bob")["oldest"] is None
-    assert "from      – to –" in cli.text("stats", "--user", "bob")
-
-
-def test_stats_of_a_chat(cli: Cli) -> None:
-    assert "messages  18\ntokens    899 stored, 899 as context" in cli.text("stats", "retry-bug")
-    assert set(cli.json("stats", "retry-bug")) == {
-        "chat", "title", "messages", "stored_tokens", "context_tokens", "oldest", "newest", "erased",
-        "summarised",
-    }  # fmt: skip
-
-
 def test_verify_says_what_it_checked_and_fails_when_a_message_is_gone(cli: Cli) -> None:
     text = cli.text("verify")
     assert "Checked: 8 sessions, 120 messages" in text

@@ -43,25 +43,6 @@ def test_a_pause_of_everything_and_of_a_project(
     assert cli.json("resume", "--project") == {"project": str(shop), "ended": True, "paused": False}
 
 
-def test_an_import_leaves_out_what_is_private_and_says_so(cli: Cli, shop: Path) -> None:
-    (shop / ".holdfastignore").write_text("secrets/\n")
-    read = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "secrets/a"}}
-    result = {"type": "tool_result", "tool_use_id": "t1", "content": "qixolume"}
-    lines = [
-        claude("user", "u1", None, "Use <private>zanzibar</private>.", cwd=str(shop)),
-        claude("assistant", "a1", "u1", [read], cwd=str(shop)),
-        claude("user", "r1", "a1", [result], cwd=str(shop)),
-    ]
-    path = write_lines(cli.home / "s1.jsonl", lines)
-    cli.text("import", path, "--no-projects")
-    shown = cli.text("show", "s1")
-    assert "[private: left out, as the user asked]" in shown
-    assert "[left out: covered by .holdfastignore]" in shown
-    written = b"".join(file.read_bytes() for file in cli.folder.rglob("memory.db*"))
-    assert b"zanzibar" not in written
-    assert b"qixolume" not in written
-
-
 def test_an_import_says_what_was_said_in_a_pause(cli: Cli, shop: Path) -> None:
     pauses = cli.home / "state" / "pauses.jsonl"
     pauses.parent.mkdir()

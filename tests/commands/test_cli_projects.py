@@ -68,13 +68,6 @@ def test_projects_are_told_with_what_they_hold(cli: Cli, shop: Path) -> None:
     assert "2026" in shown
 
 
-@pytest.mark.parametrize("words", [("--no-projects",), ("--project", "P"), ("--team", "core")])
-def test_one_heap_is_asked_for(cli: Cli, shop: Path, words: tuple[str, ...]) -> None:
-    log(cli, "one", shop, "the colour of the shop is teal")
-    assert cli.json("import", *words)["projects"] == {}
-    assert [one["id"] for one in cli.json("chats", *words[: 2 * (len(words) == 2)])["chats"]] == ["one"]
-
-
 def test_a_point_is_the_project_of_this_folder(cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shop / "web")
     cli.run("remember", "The shop sells tea", "--project", ".")
@@ -132,20 +125,3 @@ def test_a_hit_of_another_space_has_its_title_and_a_name_that_commands_take(talk
         assert talks.json(command, "project:P|talk#1", *IN_PROJECT)["title"] == "The canteen"
         assert talks.json(command, "talk#1", *IN_PROJECT)["title"] == "The canteen"
     assert talks.json("show", "user|talk", *IN_PROJECT)["title"] == "The server"
-
-
-def test_a_hit_of_all_users_is_named_so_without_projects(talks: Cli) -> None:
-    (hit, *_) = talks.json("recall", "walrus port", "--user", "ada")["hits"]
-    assert (hit["title"], hit["ref"]) == ("For all", "tenant|talk#1")
-    assert talks.json("show", hit["ref"], "--user", "ada")["title"] == "For all"
-    assert talks.json("why", "walrus port", hit["ref"], "--user", "ada")["found"]
-    for command in ("show", "expand"):  # nobody is shown a space that is not read
-        assert "There is no chat" in talks.complaint(command, "user:bob|talk#1", *IN_PROJECT)
-
-
-def test_what_was_granted_is_listed(cli: Cli) -> None:
-    cli.text("remember", "x", "--user", "ada")
-    told = cli.run("grants", "add", "team:core", "--to", "user:ada").stdout
-    assert told == "user:ada may read team:core.\n"
-    (granted,) = json.loads(cli.run("grants", "--json").stdout)["grants"]
-    assert (granted["space"], granted["to"], granted["rights"]) == ("team:core", "user:ada", "read")

@@ -14,15 +14,6 @@ from holdfast import Memory
 cli = pytest.fixture(with_sample)
 
 
-def test_nothing_found_is_no_error(cli: Cli) -> None:
-    answer = cli.json("recall", "zebra", "--chat", "flat-move")
-    assert answer == {"query": "zebra", "hits": [], "more": None}
-    assert "fewer filters" in cli.text("recall", "zebra", "--chat", "flat-move")
-    assert "Try other words" in cli.text("recall", "xylophone")
-    told = cli.text("recall", "knee", "--tenant", "acme", "--user", "bob")
-    assert "Nothing found for tenant 'acme', user 'bob'.\n→ There is nothing to search yet" in told
-
-
 def test_recall_finds_and_says_why(cli: Cli) -> None:
     text = cli.text("recall", "which", "exercise", "for", "the", "knee", "did", "my", "physio", "give", "me?")
     first = text.split("\n\n")[0].splitlines()
@@ -79,70 +70,13 @@ def test_recall_filters(cli: Cli) -> None:
     assert set(found("role", "test", "--role", "tool", "--role", "user")) == {"tool", "user"}
     assert set(found("chat", "test", "--chat", "retry-bug")) == {"retry-bug"}
     assert cli.json("recall", "knee", "--limit", "0")["hits"] == []
-
-
-@pytest.fixture
-def known(cli: Cli) -> Cli:
-    """Know some things beside the conversations."""
-    until = datetime(2026, 6, 1, tzinfo=UTC)
     with Memory(cli.db) as memory:
-        memory.remember(
-            "The physio is called Selma", "finding", chat="marathon-plan", messages=5, tags=["knee"]
-        )
-        memory.remember("The physio moves to Kiel", "insight", until=until, by="user")
-        memory.remember("The physio takes cash only", "finding", chat="a call")
-    return cli
-
-
-def test_recall_finds_records(known: Cli) -> None:
-    first = known.text("recall", "physio", "Selma", "--kind", "finding", "--limit", "1").splitlines()
-    assert "  finding  learned in Training plan for the Auenfeld marathon  (marathon-plan#5, rec_" in first[0]
-    assert first[1] == "   The physio is called Selma"
-    assert "All about the first: holdfast records rec_" in first[-1]
-    assert "finding  learned in (a call, rec_" in known.text("recall", "cash", "--source", "record")
-    moved = known.text("recall", "Kiel", "--kind", "insight", "--valid-at", "2026-05-01")
-    assert "insight  from user  (rec_" in moved
-    (hit,) = known.json("recall", "Selma", "--kind", "finding")["hits"]
-    assert (hit["source"], hit["kind"], hit["flags"]) == ("record", "finding", [])
-    assert (hit["chat"], hit["seq"]) == ("marathon-plan", 5)
-    assert hit["title"] == "Training plan for the Auenfeld marathon"
-
-
-def test_recall_by_source_kind_tag_and_time(known: Cli) -> None:
-    def found(*words: str) -> set[str]:
-        hits = known.json("recall", "physio", "--limit", "50", *words)["hits"]
-        return {hit["kind"] or hit["source"] for hit in hits}
-
-    before = ("--valid-at", "2026-05-31")
-    assert found(*before) == {"message", "finding", "insight"}
-    assert found("--valid-at", "2026-06-01") == {"message", "finding"}
-    assert found("--source", "message") == {"message"}
-    assert found("--source", "record", *before) == {"finding", "insight"}
-    assert found("--source", "record", "--source", "message", *before) == {"message", "finding", "insight"}
-    assert found("--kind", "finding", "--kind", "insight", *before) == {"finding", "insight"}
-    assert found("--tag", "knee") == {"finding"}
-    assert found("--kind", "lesson") == set()
-    assert found("--role", "user") == {"message"}
-
-
-def test_what_the_tenant_shares_is_found_with_its_title(known: Cli) -> None:
-    (hit,) = known.json("recall", "quarantine KX7-PLM42", "--user", "bob", "--limit", "1")["hits"]
-    assert hit["title"] == "Long weekend in Porto with Amira"
-    hints = (
-        (("KX7-PLM42", "--limit", "1"), "holdfast show 'porto-trip#"),
-        (("Selma", "--kind", "finding"), "All about the first: holdfast records rec_"),
-    )
-    for words, told in hints:
-        hint = known.text("recall", *words, "--user", "bob").splitlines()[-1]
-        assert told in hint
-        assert "bob" not in hint  # it is not in the memory of bob
-
-
-def test_what_cannot_be_asked_is_an_error(cli: Cli) -> None:
-    assert "'nope' is not a kind." in cli.complaint("recall", "x", "--kind", "nope")
-    assert "Nothing can be found" in cli.complaint("recall", "x", "--kind", "fact", "--role", "user")
-    assert cli.complaint("recall", "?!").startswith("Error: The query has no letters")
-    assert "→ Ask a question" in cli.complaint("recall", "?!", "--json")
+        ends = datetime(2026, 6, 1, tzinfo=UTC)
+        memory.remember("The marathon is in the north", "finding", tags=["race"], until=ends, by="user")
+    for words in (("--kind", "finding"), ("--tag", "race"), ("--source", "record")):
+        assert found("kind", "marathon", *words, "--valid-at", "2026-05-31") == ["finding"]
+        assert found("kind", "marathon", *words, "--valid-at", "2026-06-01") == []
+    assert set(found("source", "marathon", "--source", "message")) == {"message"}
 
 
 # An embedder
@@ -168,16 +102,3 @@ def test_why_goes_by_meaning_as_recall_does(tea: Cli) -> None:
         explained = tea.json("why", "bevvy", "monday#1", *latest)
         assert explained["rank"] == 1
         assert explained["hit"] == {name: value for name, value in hit.items() if name != "title"}
-
-
-def test_an_embedder_that_fails_is_not_said_to_need_a_model(
-    tea: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("HOLDFAST_EMBED", "openai:text-embedding-3-small")
-    text = tea.text("work")
-    assert "1 job waits until" in text
-    assert "--llm" not in text
-    assert "\nembed: The model" in tea.text("learn", "jobs")
-    assert "--llm" not in tea.text("learn", "jobs", "--retry", "embed:")

@@ -55,11 +55,3 @@ def test_everything_goes_out_and_comes_back(cli: Cli, tmp_path: Path) -> None:
     other = ("--db", tmp_path / "other.db")
     cli.run("remember", "Plays the cello", *other)
     assert "Renumbered 1 version" in cli.text("import", file, *other)
-
-
-def test_an_export_of_chats_says_what_it_leaves_out(cli: Cli, tmp_path: Path) -> None:
-    assert "Left out: summaries, records, pads" in cli.run("export").stderr
-    answer = cli.json("export", "-o", tmp_path / "chats.jsonl")
-    assert answer["left_out"] == ["summaries", "records", "pads", "snapshots", "jobs", "receipts"]
-    assert mode(tmp_path / "chats.jsonl") == 0o644
-    assert "of all chats" in cli.complaint("export", "--all", "--chat", "x")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sqlite3
@@ -16,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast_cli.commands.render.excerpt import excerpt
 from holdfast_cli.commands.render.screen import Screen, safe
 from tables import each
 
@@ -82,16 +80,6 @@ def test_nothing_hostile_drives_the_terminal(
         assert "[bold]" in output
 
 
-def test_a_hostile_name_is_refused(cli: Cli) -> None:
-    Memory(cli.db).close()
-    for words in (
-        ("show", "\x1b[31mnobody"),
-        ("expand", "\x1b[31m", "--json"),
-        ("chats", "--user", "a\x1bb"),
-    ):
-        assert "a control character" in cli.complaint(*words)
-
-
 @given(st.text(st.characters(max_codepoint=0x20FF), max_size=60))
 def test_no_text_can_drive_the_terminal(text: str) -> None:
     assert not FORBIDDEN & set(safe(text))
@@ -127,17 +115,6 @@ def test_a_terminal_gets_colours_and_wrapped_lines(monkeypatch: pytest.MonkeyPat
     assert "c" * 30 in stream.getvalue()
 
 
-def test_a_pipe_gets_whole_lines() -> None:
-    stream = io.StringIO()
-    screen = Screen(stream)
-    screen.say("word " * 100, indent=2)
-    screen.table({"id": ["x" * 300, "y"], "n": ["1", "22"]})
-    lines = stream.getvalue().splitlines()
-    assert lines[0] == "  " + ("word " * 100).rstrip()
-    assert lines[2] == "x" * 300 + "   1"
-    assert all(line == line.rstrip() for line in lines)
-
-
 def test_times_are_those_of_the_wall(cli: Cli) -> None:
     cli.monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
@@ -157,16 +134,3 @@ def test_times_are_those_of_the_wall(cli: Cli) -> None:
     assert found("--until", "2026-05-01T15:00:00+00:00") == ["a"]
     cli.monkeypatch.undo()
     time.tzset()
-
-
-def test_an_excerpt_shows_the_part_that_matched() -> None:
-    text = "filler words " * 200 + "the golden KEY is under the mat " + "more filler " * 200
-    parts = excerpt(text, ["key", "mat"])
-    assert [part[0] for part in parts if isinstance(part, tuple)] == ["KEY", "mat"]
-    assert parts[0] == "…"
-    assert parts[-1] == "…"
-    focused = excerpt(text, ["filler"], focus="golden KEY")
-    assert "golden KEY" in [part[0] for part in focused if isinstance(part, tuple)]
-    for letters in ("The Cafe\u0301 closed", "\uf900 The caf\u00e9 closed"):  # of several characters
-        marks = [part[0].casefold() for part in excerpt(letters, ["cafe"]) if isinstance(part, tuple)]
-        assert "caf\u00e9" in marks

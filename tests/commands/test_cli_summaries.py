@@ -8,43 +8,9 @@ from typing import Any
 
 import pytest
 from cli_runs import Cli
-from cli_voyage import compacted, one_of, tree_of, with_voyage
-
-from holdfast import Memory
+from cli_voyage import compacted, one_of, with_voyage
 
 cli, done = pytest.fixture(with_voyage), pytest.fixture(compacted)
-
-
-def test_the_tree_of_a_chat(cli: Cli, done: dict[str, Any]) -> None:
-    text = cli.text("tree", "voyage")
-    lines = text.splitlines()
-    assert lines[0].endswith("(voyage)")
-    assert lines[3].split() == ["summary", "messages", "times", "tokens", "level", "text"]
-    tree = {one["id"]: one for one in tree_of(cli)}
-    assert tree.keys() == {one["id"] for one in done["summaries"]}
-    branches = [line[:3] for line in lines if line[0:1] in ("├", "└")]
-    assert branches == ["├─ "] * (len(branches) - 1) + ["└─ "]
-    shown = [re.sub("^[├└]─ ", "  ", line).rstrip() for line in lines[4 : 4 + len(tree)]]
-    for line in shown:
-        one = tree[line.split()[0]]
-        span = f"#{one['first']}-{one['last']}"
-        times = f"{one['since'][11:16]}–{one['until'][11:16]}"
-        assert line.startswith(f"  {one['id']}" if one["parent"] else one["id"])
-        assert line.split()[1:5] == [span, times, str(one["tokens"]), "deterministic"]
-        assert re.search(r"  user: Entry \d+: .{50,110}…$", line)
-    with Memory(cli.db) as memory:
-        stats = memory.chat("voyage").stats()
-    left = stats.messages - stats.summarised
-    assert re.search(rf"\nnot summarised +#{stats.summarised + 1}-60 .*  {left} messages, as written\n", text)
-    assert f"summaries for {stats.summarised} of 60 messages; {stats.context_tokens:,} instead of" in text
-    assert text.endswith("holdfast expand ID\n")
-
-
-def test_a_chat_without_summaries_says_how_to_make_them(cli: Cli) -> None:
-    text = cli.text("tree", "voyage", "--db", cli.db)
-    assert "\nNo summaries: this chat is not compacted.\n" in text
-    assert text.endswith(f"→ Compact it, once it is long enough: holdfast compact voyage --db {cli.db}\n")
-    assert cli.json("tree", "voyage")["unsummarised"]["messages"] == 60
 
 
 def test_expand_shows_the_messages_as_show_does(cli: Cli, done: dict[str, Any]) -> None:
@@ -73,41 +39,6 @@ def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[
     assert "What is behind one: holdfast expand ID" in seen[-1]
 
 
-def test_describe(cli: Cli, done: dict[str, Any]) -> None:
-    leaf = one_of(cli, "leaf")
-    text = cli.text("tree", leaf["id"])
-    assert f"\n\nSummary  {leaf['id']}\n    1 May 2026\n    " in text
-    facts = dict(re.findall(r"^(\w+) +(.*)$", text[text.index("\n\nkind") :], re.MULTILINE))
-    assert facts.pop("made").startswith("20")
-    assert facts.pop("Read") == f"what is behind it: holdfast expand {leaf['id']}"
-    assert facts == {
-        "kind": "leaf, depth 0",
-        "messages": f"{leaf['ref']}, {leaf['messages']} messages",
-        "said": f"2026-05-01 08:00 to 08:{leaf['last'] - 1:02}",
-        "tokens": f"{leaf['tokens']} instead of {leaf['source_tokens']:,}",
-        "level": "deterministic",
-        "model": "none",
-        "parents": leaf["parent"],
-        "children": "the messages",
-    }
-    found = cli.json("tree", leaf["parent"])
-    assert set(found) == {"summary", "parents", "children", "title"}
-    assert found["children"][0] == leaf["id"]
-    assert f"children  {', '.join(found['children'])}\n" in cli.text("tree", leaf["parent"])
-
-
-def test_unknown_ids(cli: Cli, done: dict[str, Any]) -> None:
-    leaf = one_of(cli, "leaf")["id"]
-    for command in ("expand", "tree"):
-        assert cli.complaint(command, "sum_x").startswith("Error: There is no summary 'sum_x' here.\n→ ")
-        assert "There is no summary" in cli.complaint(command, leaf, "--tenant", "other")
-    assert f"'x' is no cursor of summary {leaf}." in cli.complaint("expand", leaf, "--cursor", "x")
-    assert "is no cursor" in cli.complaint("expand", leaf, "--cursor", "999")
-    assert "(voyage)" in cli.text("tree", leaf, "--user", "bob")  # what all users share, with its title
-    last = str(one_of(cli, "leaf")["last"])
-    assert cli.text("expand", leaf, "--cursor", last).endswith("There is no more.\n")
-
-
 def test_recall_finds_summaries(cli: Cli, done: dict[str, Any]) -> None:
     words = ("recall", "buoy", "Bergen", "--source", "summary", "--limit", "1")
     (hit,) = cli.json(*words)["hits"]
@@ -117,21 +48,3 @@ def test_recall_finds_summaries(cli: Cli, done: dict[str, Any]) -> None:
     assert first.endswith(f"({hit['ref']}, {hit['id']})")
     assert last == f"What is behind the first: holdfast expand {hit['id']}"
     assert "Entry" in cli.text(*last.partition("holdfast ")[2].split())
-
-
-def test_window_and_stats_show_summaries(cli: Cli, done: dict[str, Any]) -> None:
-    text = cli.text("window", "voyage", "--budget", "800")
-    window = cli.json("window", "voyage", "--budget", "800")["window"]
-    heads = [line for line in text.splitlines() if line.startswith("voyage#")]
-    shown = window["summaries"]
-    assert [one["kind"] for one in shown] == [one["kind"] for one in tree_of(cli) if not one["parent"]][::-1]
-    for one, head in zip(shown, heads, strict=False):
-        assert f"  summary  {one['id']}  ({one['kind']}, " in head
-    assert len(heads) == len(shown) + len(window["messages"])
-    counted = "1 summary" if len(shown) == 1 else f"{len(shown)} summaries"
-    assert f"Window: {counted}, {len(window['messages'])} messages, {window['tokens']} of 800 tokens." in text
-    assert "Left out" not in text
-    text = cli.text("window", "voyage", "--budget", "8000", "--query", "Which buoy was it?")
-    assert f"({counted}, {len(window['messages'])} messages), free" in text
-    assert cli.json("stats", "voyage")["summarised"] == done["messages"]
-    assert f"messages  60, {done['messages']} of them summarised\n" in cli.text("stats", "voyage")

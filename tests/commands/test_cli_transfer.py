@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli, at_terminal, lines_until, running, usage, with_database, with_sample
+from cli_runs import Cli, usage, with_database, with_sample
 
 from holdfast import Memory
 
@@ -47,53 +46,6 @@ def test_import_and_import_again(cli: Cli, transcript: Path) -> None:
     assert cli.json("chats")["chats"][0]["agent"] == ""
 
 
-def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        lines = [
-            json.dumps(LINES[0]),
-            *["nonsense"] * 1000,
-            json.dumps(LINES[1]),
-            '{"role": "clown", "content": "x"}',
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    (tmp_path / "other.json").write_text('{"neither": "nor"}')
-    text = cli.text("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", code=1)
-    assert "Could not be read: 2,002" in text
-    assert (
-        f"2,000 × not valid JSON\n      {tmp_path}/a.jsonl:2, {tmp_path}/a.jsonl:3, {tmp_path}/a.jsonl:4, …"
-        in text
-    )
-    assert "2 × Unknown role 'clown'." in text
-    assert len(text.splitlines()) < 15
-    assert "Left out: 1" in cli.text("import", tmp_path, code=1)
-
-
-def test_what_is_no_transcript_among_others_is_named(cli: Cli, transcript: Path, tmp_path: Path) -> None:
-    strange, link, nowhere = (tmp_path / f"{name}.jsonl" for name in ("strange", "link", "nowhere"))
-    strange.write_text("not json\n")
-    link.symlink_to("nowhere")
-    for path in (strange, link, nowhere):
-        answer = cli.json("import", path, transcript, code=1)
-        assert answer["added"] + answer["present"] == 2
-        assert str(path) in [one["path"] for one in answer["skipped"] if one["problem"]]
-    assert "in no format that is known here" in cli.text("import", transcript, strange, code=1)
-    assert "does not exist" in usage(cli.complaint("import", tmp_path / "a", nowhere, code=2))
-    complaint = cli.complaint("import", strange)
-    assert "in no format that is known" in complaint
-    assert "→ Convert it" in complaint
-    (tmp_path / "empty").mkdir()
-    assert "There was nothing to import." in cli.text("import", tmp_path / "empty")
-
-
-def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    given, inside = ([tmp_path / name / f"{n}.jsonl" for n in range(9)] for name in ("", "in"))
-    for path in [*given, *inside]:
-        path.write_text('{"strange": 1}')
-    text = cli.text("import", tmp_path / "in", *given, code=1)
-    assert [f"{path}" in text for path in [*given, *inside]] == [True] * 9 + [True] * 3 + [False] * 6
-
-
 def test_without_a_path_there_must_be_sessions_of_claude_code(cli: Cli) -> None:
     assert "name the files or folders to import" in usage(cli.complaint("import", code=2))
     assert not cli.db.exists()
@@ -121,6 +73,8 @@ def test_export_of_some_chats(sample: Cli) -> None:
     document = sample.json("export", "--chat", "flat-move")
     assert [message["role"] for message in document][:2] == ["user", "assistant"]
     assert sample.json("export", "--user", "bob") == []
+    for words in ((), ("--format", "openai")):
+        assert sample.run("export", "--agent", "nobody", *words).stdout == ""
 
 
 def test_export_to_a_file_that_is_there(sample: Cli, tmp_path: Path) -> None:
@@ -137,69 +91,6 @@ def test_export_to_a_file_that_is_there(sample: Cli, tmp_path: Path) -> None:
     assert "no file" in sample.complaint("export", "--output", tmp_path, "--force")
     nowhere = tmp_path / "nowhere"
     assert f"There is no folder {nowhere}." in sample.complaint("export", "--output", nowhere / "x")
-
-
-_STOPS_AFTER_THE_FIRST_FILE = """
-import contextlib, signal, sys, time
-from holdfast_cli.commands import main
-from holdfast_cli.commands.render import progress
-# A shell lets what runs behind it ignore this signal.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-def stop(told):
-    if told.messages:
-        print("ready", flush=True)
-        time.sleep(60)
-progress.importing = lambda: contextlib.nullcontext(stop)
-main()
-"""
-
-
-@pytest.mark.slow
-def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: Path) -> None:
-    with running("import", transcript, program=_STOPS_AFTER_THE_FIRST_FILE) as process:
-        assert lines_until(process, "ready") == ["ready\n"]
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    kept = "Error: Interrupted. What was imported until now is kept."
-    assert errors == f"{kept}\n→ The same command goes on from there.\n"
-    assert cli.json("stats")["messages"] == 2
-
-
-@pytest.mark.slow
-def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> None:
-    many = [{"role": "user", "content": f"violin {n}", "chat": f"c{n % 3}"} for n in range(1_500)]
-    folder = transcript.with_name("chats")
-    folder.mkdir()
-    (folder / "many.jsonl").write_text("\n".join(map(json.dumps, many)))
-    transcript = transcript.rename(folder / "monday.jsonl")
-    _, told, shown = at_terminal("import", folder, "--json")
-    assert json.loads(told)["added"] == 1_502
-    assert "file 1 of 2" in shown
-    assert "Indexing 1,502 messages…" in shown
-    # It is there for the next process.
-    assert "Indexing" not in at_terminal("recall", "violin", "--json")[2]
-    assert "Indexing 1,002 messages…" in at_terminal("erase", "--chat", "c1", "--yes", "--json")[2]
-    cli.run("chats", "end", "c2")
-    _, told, shown = at_terminal("work", "--json")
-    assert f"job {len(json.loads(told)['done'])} of {len(json.loads(told)['done'])}" in shown
-    assert cli.process("import", transcript).stderr == ""
-
-
-def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:
-    line = {"role": "user", "content": "hi", "priority": 7, "id": "m"}
-    (tmp_path / "c.jsonl").write_text(json.dumps(line))
-    cli.run("import", tmp_path / "c.jsonl")
-    lost = "the payload as it came, of which the message is kept"
-    assert f"Not held by the format: 1 × {lost}." in cli.run("export", "--format", "openai").stderr
-    answer = cli.json("export", "--format", "markdown", "-o", tmp_path / "c.md")
-    assert answer["not_held"] == {lost: 1}
-    assert [one["id"] for one in cli.json("export", "--format", "openai")] == ["c"]
-    for words in (["--format", "xml"], ["--format", "openai", "--all"], ["--format", "markdown", "--json"]):
-        cli.complaint("export", *words)
-    # What could not be written is not there.
-    cli.complaint("export", "--format", "xml", "-o", tmp_path / "new.jsonl")
-    assert not (tmp_path / "new.jsonl").exists()
 
 
 def test_records_are_edited_in_a_file(cli: Cli, tmp_path: Path) -> None:
@@ -224,16 +115,6 @@ def test_records_are_edited_in_a_file(cli: Cli, tmp_path: Path) -> None:
     assert "→ Leave out `dry_run`" in cli.complaint("import", "--dry-run", tmp_path)
     for words in (["--records", "--chat", "c"], ["--records", "--json"]):
         cli.complaint("export", *words)
-
-
-def test_notes_become_records(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "vault").mkdir()
-    (tmp_path / "vault" / "tea.md").write_text("# Tea\n- [habit] Ada drinks tea #drinks\n")
-    assert "There was nothing to import." in cli.text("import", tmp_path / "vault")
-    assert "Imported 1 record." in cli.text("import", "--format", "notes", tmp_path / "vault")
-    (record,) = cli.json("records")["records"]
-    assert (record["text"], record["category"]) == ("Tea: Ada drinks tea #drinks", "habit")
-    assert "Unknown format 'yaml'" in cli.complaint("import", "--format", "yaml", tmp_path / "vault")
 
 
 def test_tables_by_a_mapping(cli: Cli, tmp_path: Path) -> None:

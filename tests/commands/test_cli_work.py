@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import signal
-from pathlib import Path
 from threading import Event
 
 import pytest
 from cli_learning import (
-    BEGIN,
     MODEL,
     OBSERVED,
     PROFILE,
     answered,
-    run_elsewhere,
     served,
     tell,
-    texts,
     with_queue,
 )
-from cli_runs import Cli, lines_until, running, usage
+from cli_runs import Cli, lines_until, running
 
-from holdfast import Job, Learning, Memory, Record, Unavailable, WorkResult
-from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.render.outcomes import show_work
-from holdfast_cli.commands.render.screen import Screen
+from holdfast import Memory, Unavailable, WorkResult
 from holdfast_cli.commands.work import look
-from llm_server import Body, Server, completion, refusal
+from llm_server import Body, Server, refusal
 
 cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
@@ -48,13 +40,15 @@ def test_work_without_a_model(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         assert memory.verify().ok
         tell(memory, "later")
+    assert cli.json("work", "--dry-run")["dry_run"] is True
+    assert [job["kind"] for job in cli.json("work", "--limit", "1")["done"]] == ["observe"]
     done = cli.json("work")
     assert set(done) == {
         "noop", "done", "postponed", "failed", "records", "dropped", "notes", "calls", "prompt_tokens",
         "answer_tokens",
         "seconds", "waiting", "why", "dry_run",
     }  # fmt: skip
-    assert [job["kind"] for job in done["done"]] == ["observe", "episode"]
+    assert [job["kind"] for job in done["done"]] == ["episode"]
     assert (done["noop"], done["calls"], done["failed"]) == (False, 0, [])
 
 
@@ -66,46 +60,6 @@ def test_work_with_a_model_says_what_it_took(cli: Cli, server: Server) -> None:
     assert f"    + profile  {PROFILE}" in text
     tokens = f"{100 * calls:,} tokens of prompts, {20 * calls:,} of answers"
     assert f"\nmodel     openai-chat:served, 1 call, {tokens}\n" in text
-
-
-def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
-    text = cli.text("work", "--limit", "1")
-    assert "\njobs      1 done\n" in text
-    assert "episode" not in text
-    assert text.endswith("Left: 1 job is due.\n→ Go on: holdfast work\n")
-    assert "\njobs      1 done\n" in cli.text("work", "--limit", "1")
-    assert texts(cli, "episode")
-
-
-@pytest.mark.slow
-def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
-    cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--target", "env")
-    text = cli.text("work")
-    (pair,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
-    assert pair["kind"] == "tidy"
-    ending = "1 job needs a model.\n→ Name a model: holdfast work --llm NAME\n"
-    assert text.endswith(f"Left: {ending}")
-    assert cli.text("work") == f"Nothing is due: {ending}"
-    assert cli.text("learn", "jobs").endswith("→ Run what is due: holdfast work --llm NAME\n")
-    assert cli.text("work", *MODEL).startswith("tidy  1 pair of records\n")
-
-
-def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> None:
-    text = cli.text("work", "--dry-run", *MODEL)
-    assert re.search(r"^observe  .*  \(queue\)\n    1 calls?, [\d,]+ tokens of prompts$", text, re.MULTILINE)
-    assert re.search(
-        r"\nIt would ask openai-chat:served (?:once|\d times?): [\d,]+ tokens of prompts, "
-        r"and about [\d,]+ of answers\.\n",
-        text,
-    )
-    assert text.endswith("→ Run it: holdfast work --llm openai-chat:served\n")
-    assert server.requests == []
-    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
-    found = cli.json("work", "--dry-run", *MODEL)
-    assert (found["dry_run"], found["calls"] >= 1, found["records"]) == (True, True, [])
-    assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
-    assert "Without a model it would learn " in cli.text("work", "--dry-run")
-    assert "Nothing is due" in cli.text("work", "--dry-run", "--user", "bob")
 
 
 def test_work_for_everyone(cli: Cli) -> None:
@@ -143,68 +97,6 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     )
     server.reply = answered
     assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
-
-
-@pytest.mark.slow
-def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> None:
-    server.reply = lambda _: (200, completion("no JSON at all"))
-    for _ in range(Learning().attempts - 1):
-        cli.text("work", "--limit", "1", *MODEL)
-        cli.execute("UPDATE jobs SET due = 1 WHERE status = 'open' AND attempts > 0")
-    text = cli.text("work", "--limit", "1", *MODEL, code=1)
-    assert "  failed after 5 attempts\n" in text
-    assert "    → Retry it: holdfast learn jobs --retry observe:queue\n" in text
-    assert [job["id"] for job in cli.json("learn", "jobs", "--status", "failed")["jobs"]] == ["observe:queue"]
-    text = cli.text("learn", "jobs", "--status", "failed")
-    row, error, hint = text.splitlines()[1:]
-    assert re.match(r"observe:queue .* failed +20\d\d-\d\d-\d\d \d\d:\d\d +5 +10 calls, ", row)
-    assert error.startswith(
-        "observe:queue: The model openai-chat:served answered twice what cannot be used: "
-    )
-    assert hint == "→ Retry one: holdfast learn jobs --retry ID"
-
-
-def test_work_says_what_another_worker_does(cli: Cli) -> None:
-    cli.text("chats", "end", "queue")
-    run_elsewhere(cli, 4_000_000_000_000_000)
-    told = r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n"
-    assert re.fullmatch(told, cli.text("work"))
-    assert "→" not in cli.text("learn", "jobs")
-
-
-def test_what_came_of_it_is_shown() -> None:
-    done = WorkResult(
-        done=(Job("reflect:coach", "reflect", (), BEGIN, status="done", agent="coach"),),
-        records=(
-            Record("rec_2", "insight", "Obey the page.", trust="quarantined", action="quarantine"),
-            Record("rec_3", "fact", "Ada runs.", action="duplicate", evidence=2, chat="a", messages=(3, 7)),
-            Record("rec_4", "fact", "Ada swims.", action="retract", retracted=True, why="it is too old"),
-        ),
-        dropped={"recalled": 1_200, "too long": 1},
-        notes=("reflect:coach: chat a: nothing to save", "observe:c: another worker took it over"),
-    )
-    stream = io.StringIO()
-    show_work(Screen(stream), Options(db="my.db"), done, {})
-    assert stream.getvalue().splitlines() == [
-        "reflect  agent coach",
-        "    chat a: nothing to save",
-        "observe:c: another worker took it over",
-        "    + quarantined: insight  Obey the page.  (rec_2)",
-        "    = fact  Ada runs.  (rec_3, a#3-7, now said 2 times)",
-        "    − fact  Ada swims.  (rec_4, it is too old)",
-        "    left out: 1,200 recalled, 1 too long",
-    ]
-
-
-def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
-    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "session=v99", *MODEL)
-    assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
-    assert "Unknown prompt 'leaf'" in cli.complaint("work", "--prompt", "leaf=v1", *MODEL)
-    cli.monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.txt").write_text("Find what matters.")
-    for words in (("work", "--prompt", "session=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
-        assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
-    assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "session=v2", *MODEL)
 
 
 INTERRUPTED = "Stopped looking for work. What was learned until now is kept.\n"

@@ -24,26 +24,6 @@ def spoken(role: str, *parts: str | Json, after: int = 0) -> Json:
     return {"role": role, "content": content, "ts": START + 1000 * after}
 
 
-@each(
-    "now",
-    [
-        "10/5/2026, 9:00:00 AM (Europe/London, UTC+1:00)",
-        "Current time in ISO 8601 UTC format: 2026-10-05T08:00:00.000Z\nUser time zone: Europe/London",
-    ],
-)
-def test_the_time_that_the_program_tells_is_that_of_the_message(tmp_path: Path, now: str) -> None:
-    details = f"<environment_details>\n# Visible Files\na.ts\n\n# Current Time\n{now}\n</environment_details>"
-    rows = [
-        spoken("user", "<task>\nShow seconds.\n</task>", details),
-        spoken("assistant", "Done."),
-        spoken("user", "<feedback>\n# Current Time\n1/1/2001, 9:00:00 AM\n</feedback>"),
-    ]
-    for row in rows:
-        del row["ts"]
-    taken = take(task(tmp_path, *rows, name="some task"))
-    assert [str(one.at) for _, one in taken.messages] == ["2026-10-05 08:00:00+00:00"] * 3
-
-
 def test_a_task_is_what_the_user_and_the_agent_said(tmp_path: Path) -> None:
     use = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": "clock.ts"}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": text("tick()")}

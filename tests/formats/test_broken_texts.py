@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput, Memory, UnknownFormat
-from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.export import export_chats_as
 from holdfast_cli.formats.import_report import ImportReport
 from holdfast_cli.formats.importing import import_paths
@@ -23,7 +22,6 @@ CURSOR = f"# The office\n_Exported on 1/1/2026 from Cursor (1.0)_\n\n---\n\n**Us
 NOTE = f"---\ntitle: Ada\npermalink: ada\n---\n- [place] {SPOKEN}\n"
 SAVE = "nothing of the file was taken: save it as UTF-8, with LF or CRLF"
 NOT_UTF8 = f"not valid UTF-8; {SAVE}"
-NO_LINES = f"ended by CR alone; {SAVE}"
 
 
 def problems(report: ImportReport) -> list[tuple[str, tuple[int, ...]]]:
@@ -80,13 +78,6 @@ def test_markdown_in_another_encoding_is_left_out_by_line(quick: Memory, tmp_pat
         assert problems(import_paths(quick, path, format="notes"))[0][0] == NOT_UTF8
 
 
-@pytest.mark.parametrize("text", [SPECSTORY, None])
-def test_lines_that_end_with_cr_alone_are_told_of(quick: Memory, tmp_path: Path, text: str | None) -> None:
-    path = tmp_path / "talk.md"
-    path.write_bytes((text or chats_as_markdown(tmp_path)).encode().replace(b"\n", b"\r"))
-    assert problems(import_paths(quick, path)) == [(NO_LINES, (1,))]
-
-
 def test_a_line_longer_than_a_part_is_checked_as_one(quick: Memory, tmp_path: Path) -> None:
     (tmp_path / "talk.md").write_text(f"{SPECSTORY}x{'ü' * (1 << 20)}\nend\n", "utf-8")
     report = import_paths(quick, tmp_path)
@@ -95,26 +86,13 @@ def test_a_line_longer_than_a_part_is_checked_as_one(quick: Memory, tmp_path: Pa
     assert problems(import_paths(quick, tmp_path)) == [(NOT_UTF8, (7,))]
 
 
-def test_what_is_only_taken_when_it_is_named_says_so(quick: Memory, tmp_path: Path) -> None:
-    quick.chat("monday").append(TALK)
+def test_an_export_of_records_is_only_taken_when_it_is_named(quick: Memory, tmp_path: Path) -> None:
     quick.remember(SPOKEN)
-    folder = tmp_path / "d"
-    folder.mkdir()
-    with (folder / "all.jsonl").open("w") as stream:
-        export_everything(quick, stream)
-    records_as_markdown(quick, folder / "known.md")
-    with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
-        archive.write(folder / "all.jsonl", "all.jsonl")
-    report = import_paths(quick, folder)
-    assert [(Path(one.path).name, one.reason) for one in report.skipped] == [
-        ("all.jsonl", "an export of everything: name the file itself"),
-        ("known.md", "an export of records: name the file itself"),
-    ]
-    assert (report.problems, report.added, report.records) == ((), 0, 0)
-    assert [one.reason for one in import_paths(quick, tmp_path / "d.zip").skipped] == [
-        "an export of everything: name the file itself"
-    ]
-    assert import_paths(quick, folder / "all.jsonl").present == 1
+    text = records_as_markdown(quick, tmp_path / "known.md")
+    (tmp_path / "known.md").write_text(text.replace("Zürich", "Porto"), "utf-8")
+    report = import_paths(quick, tmp_path)
+    assert [one.reason for one in report.skipped] == ["an export of records: name the file itself"]
+    assert (report.problems, report.edits, report.records) == ((), (), 0)
 
 
 def archived(path: Path) -> bytes:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, messages_from_dict
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
 
 from holdfast import InvalidInput, Memory, Message, ToolCall
 from holdfast.integrations.langchain import HoldfastChatMessageHistory
@@ -24,7 +21,6 @@ from holdfast_cli.formats.export import FORMATS, ExportedChats, export_chats, ex
 from holdfast_cli.formats.importing import import_paths
 from soak import cases
 from tables import each
-from transcripts import take, write_lines
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -128,18 +124,11 @@ def test_lines_are_as_the_clients_take_them(quick: Memory, tmp_path: Path) -> No
     assert [block["type"] for block in answers] == ["tool_result", "tool_result", "text"]
 
 
-def test_threads_go_into_langgraph_by_one_line(quick: Memory, tmp_path: Path) -> None:
+def test_threads_are_messages_of_langchain(quick: Memory, tmp_path: Path) -> None:
     fill(quick)
     written(quick, tmp_path / "threads.jsonl", "langgraph")
-    builder = StateGraph(MessagesState)
-    builder.add_node("say", lambda _: {"messages": []})
-    builder.add_edge(START, "say")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    for line in (tmp_path / "threads.jsonl").read_text().splitlines():
-        thread = json.loads(line)
-        config: RunnableConfig = {"configurable": {"thread_id": thread["id"]}}
-        graph.update_state(config, {"messages": messages_from_dict(thread["messages"])}, as_node="say")
-    found = graph.get_state({"configurable": {"thread_id": "monday"}}).values["messages"]
+    threads = map(json.loads, (tmp_path / "threads.jsonl").read_text().splitlines())
+    found: Any = messages_from_dict(next(one["messages"] for one in threads if one["id"] == "monday"))
     kinds = ["system", "system", "human", "ai", "tool", "tool", "human", "human", "human", "system"]
     assert [one.type for one in found][:10] == kinds
     assert found[3].tool_calls == [
@@ -156,35 +145,6 @@ def test_messages_of_langchain_are_written_as_they_were_stored(quick: Memory, tm
     assert not written(quick, tmp_path / "threads.jsonl", "langgraph").left_out
     found = messages_from_dict(json.loads((tmp_path / "threads.jsonl").read_text())["messages"])
     assert [one.model_copy(update={"id": None}) for one in found] == said
-
-
-def test_a_system_text_beside_messages_is_their_first_one(tmp_path: Path) -> None:
-    request = {"id": "r", "system": "Be brief.", "messages": [{"role": "user", "content": "hi"}]}
-    assert take(write_lines(tmp_path / "r.jsonl", [request])).said == [
-        ("system", "Be brief."),
-        ("user", "hi"),
-    ]
-
-
-@each("beside", [[], [None], [7, {"id": 7}], {"a": 1}, [{"system": 9}], [{"role": []}], "x"])
-def test_what_stands_beside_the_messages_may_be_anything(tmp_path: Path, beside: object) -> None:
-    said = [{"role": "user", "content": f"{n}"} for n in range(3)]
-    taken = take(write_lines(tmp_path / "c.jsonl", [{"id": "c", "holdfast": beside, "messages": said}]))
-    assert taken.contents == ["0", "1", "2"][beside in ([None], [{"role": []}]) :]
-
-
-def test_some_chats_are_exported_on_request_and_only_those_of_the_agent(quick: Memory) -> None:
-    fill(quick)
-    stream = io.StringIO()
-    assert export_chats(quick, stream, ["monday"]) == 17
-    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert {line["chat"] for line in lines} == {"monday"}
-    assert [line["title"] for line in lines if "title" in line] == ["The plan --> # 1"]
-    assert export_chats(quick.scoped(agent="coach"), io.StringIO()) == 3
-    assert export_chats(quick, io.StringIO(), []) == 0
-    for asked in ({"format": "xml"}, {"format": "openai", "chats": ["never"]}):
-        with pytest.raises(InvalidInput):
-            export_chats_as(quick, io.StringIO(), **asked)
 
 
 TEXTS = st.one_of(

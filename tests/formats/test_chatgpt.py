@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import zipfile
 from pathlib import Path
 
 from holdfast import Memory
@@ -152,36 +150,7 @@ def test_archives_and_titles_come_along_once(quick: Memory, tmp_path: Path) -> N
     assert [chat.title for chat in quick.chats()] == ["My own"]
 
 
-def test_zips_folders_and_numbered_parts(quick: Memory, tmp_path: Path) -> None:
-    texts = {"export_manifest.json": '{"files": 3}', "chat.html": "<html>", "user.json": '{"id": "user-1"}'}
-    for n in range(3):
-        texts[f"conversations-00{n}.json"] = json.dumps([chatgpt(HELLO, "a1", conversation_id=f"c{n}")])
-    folder = tmp_path / "export"
-    folder.mkdir()
-    with zipfile.ZipFile(tmp_path / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in texts.items():
-            archive.writestr(name, text)
-            (folder / name).write_text(text)
-    report = import_paths(quick, tmp_path / "export.zip")
-    assert (report.sessions, report.added, dict(report.formats)) == (3, 6, {"ChatGPT": 6})
-    assert {Path(one.path).name for one in report.skipped} == {"export_manifest.json", "user.json"}
-    assert not report.problems
-    again = import_paths(quick, folder)
-    assert (again.added, again.present) == (0, 6)
-
-
-def test_a_single_conversation_and_strange_ones(tmp_path: Path) -> None:
+def test_a_single_conversation_without_an_id_is_named_after_its_file(tmp_path: Path) -> None:
     single = chatgpt(HELLO, "a1")
     del single["conversation_id"]
     assert take(write_json(tmp_path / "chat.json", single, indent=2)).chats.keys() == {"chat"}
-    strange: list[object] = [
-        {"mapping": {"a": {"parent": "b"}, "b": {"parent": "a"}, "c": 3, "d": {"children": 4}}},
-        {"mapping": {"a": {"parent": "a", "message": {"author": "x", "content": ["?"], "metadata": []}}}},
-        {"mapping": {"a": {"message": {"author": {"role": "critic"}, "content": "hm"}}}},
-        {"mapping": {}, "current_node": ["x"]},
-        "nothing",
-        chatgpt(HELLO, "a1"),
-    ]
-    taken = taken_of(tmp_path, *strange)
-    assert taken.contents == ["Hello", "Hi!"]
-    assert taken.left == [(2, "empty"), (3, "Unknown role 'critic'."), (5, "no conversation")]

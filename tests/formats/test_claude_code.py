@@ -118,7 +118,6 @@ def of_program(kind: str, uuid: str, parent: str | None, **more: object) -> Json
         ),
         # A result stands behind its call, whatever line it says that it follows.
         ([U1, A1, R1 | {"parentUuid": "a1"}, T1, A2], ORDER, []),
-        ([U1, A1, R1 | {"parentUuid": "elsewhere"}, T1, A2], ORDER, []),
         # A broken line costs only itself, and so does one of more than 16 MiB.
         (
             [
@@ -157,28 +156,6 @@ def of_program(kind: str, uuid: str, parent: str | None, **more: object) -> Json
             ],
             [*ORDER, "t2", "r2"],
             [],
-        ),
-        (
-            [U1, grown("g1", text("Done")), grown("g2", text("Done too."), message="m2", parent="g1")],
-            ["u1", "g1", "g2"],
-            [],
-        ),
-        # Circles and strange values do no harm.
-        (
-            [
-                *(claude("user", "x1", "x2", "one"), claude("user", "x2", "x1", "two"), U1),
-                U1 | {"uuid": "x5", "message": "five"},
-                U1 | {"uuid": "x6", "timestamp": "yesterday"},
-                U1 | {"uuid": "x7", "message": {"role": "frog", "content": "quak"}},
-                claude("assistant", "x8", None, []),
-            ],
-            ["u1", "x1", "x2"],
-            [
-                (4, "The line has no message."),
-                (5, "Invalid time 'yesterday'."),
-                (6, "Unknown role 'frog'."),
-                (7, "The message is empty."),
-            ],
         ),
     ],
 )
@@ -231,24 +208,6 @@ def test_a_resumed_session_is_called_after_its_file(tmp_path: Path) -> None:
     lines = [claude("user", "u1", None, "copied", sessionId="s0"), claude("user", "u2", "u1", "new")]
     assert take(write_lines(tmp_path / "s1.jsonl", lines)).chats.keys() == {"s1"}
     assert take(write_lines(tmp_path / "copy.jsonl", lines)).chats.keys() == {"s0"}
-
-
-def test_a_session_that_grows_is_imported_from_where_it_was(quick: Memory, tmp_path: Path) -> None:
-    cut = write_lines(tmp_path / "s1.jsonl", [U1, A1, '{"type":"assistant","uuid":"t1","par'])
-    first = import_paths(quick, cut)
-    assert (first.added, [s.lines[0] for s in first.problems]) == (2, [3])
-    second = import_paths(quick, write_lines(tmp_path / "s1.jsonl", [U1, A1, T1, R1, A2]))
-    assert (second.added, second.present, second.problems) == (3, 2, ())
-    assert [one.id for one in quick.chat("s1").history()] == ORDER
-    # Other words under the id of a message of another session are another message.
-    other = [claude("user", "u1", None, "something else", sessionId="s2")]
-    assert import_paths(quick, write_lines(tmp_path / "s2.jsonl", other)).added == 1
-
-
-def test_the_same_line_twice_is_one_message_and_another_under_its_uuid_is_reported(tmp_path: Path) -> None:
-    taken = take(write_lines(tmp_path / "s1.jsonl", [U1, U1, claude("user", "u1", None, "goodbye")]))
-    assert (taken.contents, taken.report.present) == (["go"], 1)
-    assert taken.left == [(3, "another message is stored under its id")]
 
 
 @pytest.mark.slow

@@ -48,11 +48,6 @@ def test_of_lines_that_follow_none_the_time_decides_and_then_the_file(tmp_path: 
     assert take(write_lines(tmp_path / "s1.jsonl", lines)).ids == ["u0", "u1", "u2", "u3", "u4"]
 
 
-def test_a_file_in_its_order_is_read_as_it_is(tmp_path: Path) -> None:
-    lines = [row | {"timestamp": "2026-03-01T10:00:00Z"} if row["uuid"] == "r1" else row for row in TALK]
-    assert take(write_lines(tmp_path / "s1.jsonl", lines)).ids == [row["uuid"] for row in TALK]
-
-
 def test_the_head_of_a_session_may_come_after_its_tail(quick: Memory, tmp_path: Path) -> None:
     for rows, lost in ((TALK[2:], 2), (TALK, 0)):
         report = import_paths(quick, write_lines(tmp_path / "s1.jsonl", rows))

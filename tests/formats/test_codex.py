@@ -6,13 +6,11 @@ from pathlib import Path
 
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
-from holdfast_cli.formats.json_values import hook_id
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
 from transcripts import Json, codex, take, write_lines
 
 RECORDED = Path(__file__).parents[1] / "data" / "imported"
-SESSION = "01a20ea4-1fed-71b1-96be-8b2ca59b86fa"
 
 
 def said(role: str, text: str, **more: object) -> Json:
@@ -54,13 +52,6 @@ def test_a_recorded_session_is_read_whole() -> None:
     }
 
 
-def test_sessions_are_imported_once_and_without_what_is_private(quick: Memory) -> None:
-    names = ("session", "session", "fork")
-    added = [import_paths(quick, RECORDED / f"codex-0.169.0-{name}.jsonl").added for name in names]
-    assert added == [8, 0, 2]
-    assert "secret 1234" not in repr([message.raw for message in quick.chat(SESSION).history()])
-
-
 NOTED = {"internal_chat_message_metadata_passthrough": {"content_item_kinds": ["user.text"]}}
 
 
@@ -80,7 +71,6 @@ def back(turns: int) -> Json:
             ["three"],
             [2, 3, 4, 5, 9],
         ),
-        ([said("user", "one"), back(99), said("user", "two")], ["two"], [2]),
         ([said("user", "one"), back(10**30), said("user", "two")], ["two"], [2]),
         # What the program says as the user is not said by the user, nor are compactions.
         (
@@ -163,16 +153,6 @@ def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
     assert taken.left[1:] == [(12, "not conversation: ghost_snapshot")]
 
 
-def test_calls_without_an_id_are_known_by_what_they_ask(quick: Memory, tmp_path: Path) -> None:
-    search = item("web_search_call", action={"type": "search", "query": "Porto"})
-    path = write_lines(tmp_path / "rollout.jsonl", [started(), search, search])
-    assert (import_paths(quick, path).added, import_paths(quick, path).added) == (2, 0)
-    write_lines(path, [started(), item("function_call", name="ls", arguments="{}"), search, search])
-    report = import_paths(quick, path)
-    assert (report.added, report.problems) == (1, ())
-    assert len({call.id for one in quick.chat("s1").history() for call in one.calls}) == 3
-
-
 PARENT, CHILD, GRANDCHILD = (f"01a1000{n}-0000-7000-8000-000000000001" for n in (0, 2, 4))
 
 
@@ -222,17 +202,3 @@ def test_a_sub_agent_is_a_chat_of_its_own_and_the_archive_is_archived(tmp_path: 
     taken = take(write_lines(tmp_path / "archived_sessions" / "rollout.jsonl", lines))
     assert taken.by_chat == {"s1/agent-s2": ["look", "again"]}
     assert taken.chats["s1/agent-s2"].archived
-
-
-def test_what_hooks_have_stored_of_a_session_is_not_stored_again(quick: Memory, tmp_path: Path) -> None:
-    prompts = [said("user", "go on", id=f"u{number}") for number in range(3)]
-    path = write_lines(tmp_path / "rollout.jsonl", [started(), *prompts, said("assistant", "Done.", id="a")])
-    chat = quick.chat("s1")
-    for number in (1, 2):
-        chat.append(role="user", content="go on", id=f"{hook_id('user', 'go on')}{number}")
-    chat.append(role="assistant", content="Done.", id=f"{hook_id('assistant', 'Done.')}1")
-    report = import_paths(quick, path)
-    assert (report.added, report.present, report.problems) == (1, 3, ())
-    write_lines(path, [started(), *prompts, said("user", "go on", id="u9")])
-    assert import_paths(quick, path).added == 1
-    assert [message.content for message in chat.history()].count("go on") == 4

@@ -8,7 +8,7 @@ from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
-from transcripts import Json, gemini, gemini_call, take, write_json, write_lines
+from transcripts import Json, gemini, take, write_json, write_lines
 
 RECORDED = Path(__file__).parents[1] / "data" / "imported" / "gemini-0.61.0.jsonl"
 SESSION = "ee302b2c-e50c-4b61-a325-ef00c13e40e1"
@@ -53,20 +53,6 @@ def test_a_recorded_chat_is_read_whole_and_once_however_it_grows(quick: Memory, 
         "written again, longer, on a line that follows",
         "a call or result of a tool, which stands with the call",
     }
-
-
-def test_a_call_stands_apart_from_its_message_and_its_result(tmp_path: Path) -> None:
-    record = gemini("a", "gemini", "I look.", calls=1)
-    record["toolCalls"] += [{"name": "ls", "args": {"path": "/"}}, {**gemini_call("x"), "result": None}]
-    taken = take(write_lines(tmp_path / "s.jsonl", [chat(), gemini("a", "gemini", "I look."), record]))
-    assert [(message.id, message.role) for _, message in taken.messages] == [
-        ("a", "assistant"),
-        ("a-0", "assistant"),
-        ("a-0/result", "tool"),
-        ("a/2", "assistant"),
-        ("x", "assistant"),
-    ]
-    assert all("result" not in (one.raw or {}) for _, one in taken.messages if one.role != "tool")
 
 
 @each("indent", [None, 2])
@@ -120,9 +106,6 @@ def history(*records: Json) -> Json:
           {"$rewindTo": "c"}, gemini("d", "user", "three"), {"$rewindTo": "gone"},
           gemini("e", "user", "four")],
          ["four"]),
-        ([gemini("a", "user", "one"), gemini("b", "user", "two"), {"$rewindTo": "a"},
-          gemini("a", "user", "five")],
-         ["five"]),
         # Thoughts and media are told by placeholders, and notes of the program by nothing.
         ([gemini("a", "gemini", "") | {"content": "", "thoughts": [{"subject": "s"}]},
           with_parts("b", "user", "look", image("AA")), gemini("c", "info", "hi")],
@@ -135,8 +118,6 @@ def history(*records: Json) -> Json:
         ([history(gemini("a", "user", "one"), gemini("b", "gemini", "1", calls=1)),
           gemini("c", "user", "two")],
          ["one", "1", "", "plan.txt", "two"]),
-        ([gemini("a", "user", "one"), history(gemini("a", "user", "one"), gemini("b", "user", "two"))],
-         ["one", "two"]),
         # A compaction repeats the end under other ids; what was said twice before it is twice in it.
         ([gemini("a", "user", "go on"), gemini("b", "gemini", "1"), gemini("c", "user", "go on"),
           history(gemini("x", "user", CONTEXT), gemini("y", "user", "<state_snapshot>s</state_snapshot>"),

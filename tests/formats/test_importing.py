@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -89,39 +88,24 @@ def test_names_that_are_not_text_are_mended(tmp_path: Path) -> None:
     assert take(tmp_path).by_chat == {"caf\ufffd": ["Hi"]}
 
 
-def _zip(path: Path) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name in ("c.jsonl", "d.jsonl", "notes.txt"):
-            archive.writestr(name, "\n".join(map(json.dumps, talk(1200))))
-    return path
-
-
-@each(
-    ("write", "files"),
-    [
-        (lambda folder: write_json(folder / "a.json", talk(1200, meta={"of": "x" * 2_000})), ["a.json"]),
-        (lambda folder: _zip(folder / "a.zip"), ["c.jsonl", "d.jsonl"]),
-    ],
-)
-def test_progress_is_told_within_files_of_every_form(tmp_path: Path, write: Any, files: list[str]) -> None:
-    folder = tmp_path / str(len(list(tmp_path.iterdir())))
-    folder.mkdir()
-    write(folder)
-    write_lines(folder / "b.jsonl", talk(3))
-    (folder / "read.me").write_text("Nothing to import.")
+def test_progress_is_told_within_files(quick: Memory, tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", talk(1200, meta={"of": "x" * 2_000}))
+    write_lines(tmp_path / "b.jsonl", talk(3))
+    (tmp_path / "read.me").write_text("Nothing to import.")
     told: list[ImportProgress] = []
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, folder, told.append)
-    names = [*files, "b.jsonl"]
-    assert [(Path(one.path).name, one.file) for one in told if one.share == 0] == [(names[0], 1)]
-    assert list(dict.fromkeys((Path(one.path).name, one.file) for one in told)) == [
-        *zip(names, range(1, 9), strict=False)
-    ]
-    assert {one.files for one in told} == {len(names)}
+    report = import_paths(quick, tmp_path, told.append)
+    found = dict.fromkeys((Path(one.path).name, one.file, one.files) for one in told)
+    assert list(found) == [("a.json", 1, 2), ("b.jsonl", 2, 2)]
     assert [one.share for one in told] == sorted(one.share for one in told)
     # Also while the first is read.
     assert len({one.share for one in told if one.file == 1}) > 2
     assert (told[-1].share, told[-1].messages) == (1.0, report.formats.total())
+
+
+FROGS: list[object] = [{"role": f"frog {n}", "content": "quak"} for n in range(50)]
+NO_ROW = "recognised as JSONL, but no row can be read, the first since: "
+QUAK = "Unknown role 'frog 0'."
+NOTE = {"type": "summary", "summary": "A boat", "leafUuid": "u9"}
 
 
 def test_a_report_stays_small(tmp_path: Path) -> None:
@@ -129,12 +113,6 @@ def test_a_report_stays_small(tmp_path: Path) -> None:
     skipped = take(write_lines(tmp_path / "a.jsonl", [*lines, *talk(1)])).report.skipped
     assert (len(skipped), sum(one.count for one in skipped)) == (1_001, 1_050)
     assert skipped[-1].reason == "for further reasons"
-
-
-FROGS: list[object] = [{"role": f"frog {n}", "content": "quak"} for n in range(50)]
-NO_ROW = "recognised as JSONL, but no row can be read, the first since: "
-QUAK = "Unknown role 'frog 0'."
-NOTE = {"type": "summary", "summary": "A boat", "leafUuid": "u9"}
 
 
 @each(
@@ -155,12 +133,6 @@ def test_a_file_that_is_recognised_and_gives_nothing_is_named_once(
     assert [(one.reason, one.count, one.lines[0]) for one in problems] == told
     document = take(write_json(tmp_path / "a.json", {"messages": FROGS}, indent=1))
     assert document.left == [(1, f"{NO_ROW}{QUAK}".replace("JSONL", "JSON"))]
-
-
-def test_an_agent_of_the_memory_gets_what_names_none(tmp_path: Path) -> None:
-    with Memory(":memory:", agent="coach") as memory:
-        import_paths(memory, str(write_lines(tmp_path / "a.jsonl", talk(1))))
-        assert [chat.agent for chat in memory.chats()] == ["coach"]
 
 
 def test_a_message_without_a_time_has_that_of_the_one_before(tmp_path: Path) -> None:
@@ -206,16 +178,6 @@ def test_a_file_is_read_for_each_user_and_agent(memory: Memory, tmp_path: Path) 
     assert import_paths(memory.scoped(agent="coach"), path).unchanged == 0
     copy = write(tmp_path / "other.jsonl", "A run on Monday")
     assert import_paths(memory, copy).unchanged == 0
-
-
-def test_what_is_no_json_is_counted_by_its_ending(quick: Memory, tmp_path: Path) -> None:
-    write(tmp_path / "log.jsonl", "A run on Monday")
-    for name in ("a.txt", "b.TXT", "c.md", "Makefile"):
-        (tmp_path / name).write_text("hello")
-    with zipfile.ZipFile(tmp_path / "more.zip", "w") as archive:
-        archive.writestr("images/cat.png", b"")
-        archive.writestr("log.jsonl", (tmp_path / "log.jsonl").read_bytes())
-    assert import_paths(quick, tmp_path).ignored == {".txt": 2, ".md": 1, "": 1, ".png": 1}
 
 
 def test_two_imports_at_once_count_what_each_of_them_stored(shared_location: str, tmp_path: Path) -> None:

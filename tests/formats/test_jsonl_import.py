@@ -16,29 +16,6 @@ TALK: list[object] = [
 ]
 
 
-def test_a_file_of_messages_is_a_session_named_after_it(tmp_path: Path) -> None:
-    taken = take(write_lines(tmp_path / "coding-1.jsonl", TALK))
-    assert taken.by_chat == {"coding-1": ["Hi", "Hello", "Hi"]}
-    assert [one.raw for _, one in taken.messages] == TALK
-    assert [identity.split("-")[0] for identity in taken.ids] == ["1", "2", "3"]
-    assert str(taken.messages[0][1].at) == "2026-07-06 21:57:38+00:00"
-
-
-def test_openai_messages_with_calls_and_results(tmp_path: Path) -> None:
-    call = {"id": "call_1", "type": "function", "function": {"name": "find", "arguments": '{"id": 7}'}}
-    lines = [
-        {"role": "user", "content": "Find it"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "name": "find", "content": "found"},
-        {"type": "function_call", "call_id": "call_2", "name": "find", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "call_2", "output": "again"},
-        {"type": "reasoning", "summary": []},
-    ]
-    taken = take(write_lines(tmp_path / "talk.jsonl", lines))
-    assert taken.contents == ["Find it", "", "found", "", "again", "[reasoning]"]
-    assert [one.answers for _, one in taken.messages if one.role == "tool"] == [("call_1",), ("call_2",)]
-
-
 def test_a_line_can_hold_a_session_or_name_its_own(tmp_path: Path) -> None:
     lines = [
         {"id": "one", "title": "First", "messages": TALK},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -108,14 +107,3 @@ def test_what_cannot_be_read_has_a_line(quick: Memory, tmp_path: Path) -> None:
     report = import_paths(quick, path)
     assert (report.added, told(quick, "old")) == (1, [("user", "old")])
     assert sum(one.count for one in report.skipped) == len(states) + 2
-
-
-def test_a_missing_extra_is_named(quick: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "checkpoints.sqlite"
-    with SqliteSaver.from_conn_string(str(path)) as saver:
-        graph(saver).invoke({"messages": [HumanMessage("one")]}, of("t1"))
-    monkeypatch.setitem(sys.modules, "ormsgpack", None)
-    report = import_paths(quick, path)
-    assert report.added == 0
-    assert all("pip install 'holdfast[langgraph]'" in one.reason for one in report.problems)
-    assert report.problems

@@ -136,16 +136,6 @@ def test_the_earlier_form_of_one_agent(quick: Memory, tmp_path: Path) -> None:
     assert ("no message", (3,)) in [(one.reason, one.lines) for one in report.skipped]
 
 
-def test_two_blocks_of_one_label_are_both_stored(memory: Memory, tmp_path: Path) -> None:
-    blocks = [{"label": "human", "value": text} for text in (HUMAN, "Has a dog.", "Has a cat.", "Has a dog.")]
-    path = write_json(tmp_path / "old.af", {"name": "memgpt", "core_memory": blocks, "messages": []})
-    report = import_paths(memory, path)
-    assert (report.records, [one.reason for one in report.skipped]) == (3, ["the file has it twice"])
-    assert {one.text for one in memory.records()} == {HUMAN, "Has a dog.", "Has a cat."}
-    again = import_paths(memory, path)
-    assert (again.records, again.records_present) == (0, 3)
-
-
 def test_a_profile_that_is_there_is_not_replaced(quick: Memory, tmp_path: Path) -> None:
     quick.scoped(agent="support").remember("Our own.", "profile")
     report = import_paths(quick, write_json(tmp_path / "support.af", agent_file()))

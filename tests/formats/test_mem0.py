@@ -9,7 +9,6 @@ from pathlib import Path
 
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
-from tables import each
 from transcripts import take, write_json
 
 MADE = Path(__file__).parents[1] / "data" / "imports" / "mem0"
@@ -63,12 +62,3 @@ def test_a_history_says_what_is_deleted_and_not_whose_a_memory_is(tmp_path: Path
         assert "My office is in Lisbon." in {one.text for one in ada.records()}
         report = import_paths(bob, tmp_path / "history.db")
         assert (report.added, report.records) == (0, 0)
-
-
-@each("shape", [list, lambda found: {"memories": found}, lambda found: {"results": found}])
-def test_shapes_of_exports(tmp_path: Path, shape: type) -> None:
-    found = [{"id": "1", "memory": "A", "categories": ["food", 7]}, {"id": "1", "memory": "A"}, {"memory": 5}]
-    with of("ada") as ada:
-        report = import_paths(ada, write_json(tmp_path / "mem0.json", shape(found)))
-        assert (report.records, [one.tags for one in ada.records()]) == (1, [("food",)])
-        assert {one.reason for one in report.skipped} == {"no memory of mem0", "the file has it twice"}

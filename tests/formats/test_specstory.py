@@ -92,12 +92,9 @@ FORMER = (
     ("before", "after", "added", "present"),
     [
         ("go on\n\n_**User", "go on\n\n---\n\n_**User", 0, 5),
-        ("---\n\n_**Agent", "---\n\n_**Agent (model-x 2026-07-20 12:35:50Z)**_\n\n---\n\n_**Agent", 0, 5),
         ("12:36:01Z", "12:36:01.734Z", 0, 5),
-        ("2026-07-20 12:36:01Z", "2026-07-20T14:36:01,7 +02:00", 0, 5),
         ("model-x", "model-x (renamed", 0, 5),
         ("It is clean.", "It is clean.\n\n_**User (2026-07-20 12:37:00Z)**_\n\ngo on", 1, 5),
-        ("go on\n\n_**User", "go on\n\n_**User (2026-07-20 12:35:45Z)**_\n\ngo on\n\n_**User", 1, 5),
         ("\nclean\n", "\nclean, two files\n", 1, 4),
         ("It is clean.", "It is not clean.", 1, 4),
     ],
@@ -111,20 +108,6 @@ def test_a_session_in_two_files_is_imported_once(
         (tmp_path / "titled.md").write_text(FORMER.replace(before, after, 1), encoding="utf-8")
         report = import_paths(memory, tmp_path / "titled.md")
         assert (report.added, report.present, report.problems) == (added, present, ())
-
-
-@each(
-    ("head", "time"),
-    [
-        (START, "2026-07-20 12:35:45+00:00"),
-        (f"{OLD}\n# The office (2025-04-05 09:08:24)\n", "2025-04-05 09:08:24+00:00"),
-        (f"{OLD}<!-- cursor Session s2 (2025-10-01 23:30Z) -->\n# Wo\n", "2025-10-01 23:30:00+00:00"),
-    ],
-)
-def test_messages_without_times_have_the_one_of_the_header(tmp_path: Path, head: str, time: str) -> None:
-    later = "\n\n_**Agent (m 2027-01-01 00:00:00Z)**_\n\nBye\n\n_**User**_\n\nMore"
-    taken = take(history(tmp_path, f"{head}\n_**User**_\n\nHi\n\n_**Agent (m)**_\n\nHello{later}"))
-    assert [str(one.at) for _, one in taken.messages] == [time] * 2 + ["2027-01-01 00:00:00+00:00"] * 2
 
 
 def test_words_between_and_after_uses_of_tools_are_kept(tmp_path: Path) -> None:

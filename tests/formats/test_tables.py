@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Memory
+from holdfast import Memory
 from holdfast_cli.formats.importing import import_tables
 from soak import cases
 from tables import each
@@ -137,39 +136,6 @@ def test_hostile_tables(quick: Memory, tmp_path: Path) -> None:
     for data in (b"", b"text\n", b"\n\n", b"\xff\xfe"):
         path.write_bytes(data)
         assert import_tables(quick, path, columns).added == 0
-
-
-@each(
-    ("columns", "what"),
-    [
-        ({"content": "txt"}, "has no column 'txt'"),
-        ({"content": "twice"}, "has two columns 'twice'"),
-        ({"role": "text"}, "names no words"),
-        ({"content": "text", "kind": "text"}, "no field 'kind'"),
-        ({"text": "text", "content": "text"}, "no field 'content'"),
-        ({"content": "text", "meta": "text"}, "all other columns"),
-    ],
-)
-def test_a_mapping_that_does_not_fit(
-    quick: Memory, tmp_path: Path, columns: Mapping[str, str], what: str
-) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("text,twice,twice\nhi,1,2\n")
-    with pytest.raises(InvalidInput, match=what):
-        import_tables(quick, path, columns)
-    assert not quick.chats()
-
-
-def test_what_is_no_table_or_no_encoding_is_refused(quick: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("text\nhi\n")
-    for other in (tmp_path, tmp_path / "none.csv", tmp_path / "t.xlsx"):
-        with pytest.raises(InvalidInput, match=r"is no (table|file)"):
-            import_tables(quick, other, {"content": "text"})
-    for encoding in ("klingon", "hex"):
-        with pytest.raises(InvalidInput, match="encoding"):
-            import_tables(quick, path, {"content": "text"}, encoding=encoding)
-    assert not quick.chats()
 
 
 CELLS = st.one_of(st.text(max_size=8), st.sampled_from(['"', ",", "\n", "\r\n", "a;b", "\x00", "user", " "]))

@@ -21,26 +21,13 @@ def said(text: str, identity: str = "") -> str:
     return json.dumps({"role": "user", "content": text, "id": identity or text}) + "\n"
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.step = 0.0
-
-    def __call__(self) -> float:
-        self.now += self.step
-        return self.now
-
-
 class Folder:
     """A folder that is watched into a memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.memory = Memory(":memory:")
-        self.clock = Clock()
-        self.watch = FolderWatch([path], self.memory, clock=self.clock)
+        self.watch = FolderWatch([path], self.memory, clock=lambda: 0.0)
 
     def look(self) -> list[tuple[str, int, list[str]]]:
         """Return the name of each file told of, the messages added, and what was left out."""
@@ -156,17 +143,6 @@ def test_what_is_left_out_is_told_once(folder: Folder) -> None:
     everything, (name, added, reasons) = folder.look()
     assert everything == ("all.jsonl", 0, ["an export of everything: name the file itself"])
     assert (name, added, len(reasons)) == ("talk.jsonl", 0, 2)
-
-
-def test_a_file_that_takes_long_is_left_alone_for_longer(folder: Folder) -> None:
-    folder.clock.step = 1
-    path = folder.path / "talk.jsonl"
-    path.write_text(said("one"))
-    assert len(folder.look()) == 1
-    append(path, said("two"))
-    assert folder.look() == []
-    folder.clock.now += 100
-    assert folder.look() == [("talk.jsonl", 1, [])]
 
 
 def test_a_memory_that_is_away_is_told_of_once_and_tried_again(quick: Memory, tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Timer
@@ -77,25 +76,10 @@ class ClaudeCode:
         settings = self.config / "settings.json"
         settings.write_text(re.sub(r'"timeout": \d+', '"timeout": 60', settings.read_text("utf-8")))
 
-    def remove_tools(self) -> None:
-        """Take away the tools alone, which a client connects to whenever it has time."""
-        file = self.config / ".claude.json"
-        entries = json.loads(file.read_text("utf-8"))
-        del entries["mcpServers"]
-        file.write_text(json.dumps(entries))
-
     def run(self, *words: str) -> None:
         """Run a command of Holdfast in the project."""
         done = self._holdfast(*words)
         assert done.returncode == 0, done.stderr
-
-    @contextmanager
-    def without_hooks(self) -> Iterator[None]:
-        """Take away the hooks alone: tools and the skill stay."""
-        settings = self.config / "settings.json"
-        aside = settings.rename(self.home / "settings.json")
-        yield
-        aside.rename(settings)
 
     def start(self, prompt: str, *, session: str = "", resume: str = "") -> subprocess.Popen[str]:
         """Start a session that has one prompt, or go on with an earlier one."""
@@ -152,13 +136,6 @@ class ClaudeCode:
         """Return the rows of the transcript of a session."""
         (file,) = (self.config / "projects").glob(f"*/{session}.jsonl")
         return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-
-    def doctor(self) -> Mapping[str, Any]:
-        """Return what `holdfast doctor` finds."""
-        done = self._holdfast("doctor", "--json")
-        found: Mapping[str, Any] = json.loads(done.stdout)
-        assert done.returncode == (0 if found["healthy"] else 1)
-        return found
 
     def _holdfast(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -179,19 +179,6 @@ def test_a_message_is_for_the_person(name: str) -> None:
         assert "hookSpecificOutput" not in answer
 
 
-def test_what_is_cut_ends_with_a_line() -> None:
-    lines = "\n".join(f"{number}: {'x' * 80}" for number in range(500))
-    for text in (lines, "a\ud800b"):  # half of a character is replaced
-        answer = json.loads(client_of("codex").answer("prompt", text))
-        context = answer["hookSpecificOutput"]["additionalContext"]
-        if text == lines:
-            *kept, end = context.split("\n")
-            assert end.startswith("[… cut")
-            assert kept == lines.split("\n")[: len(kept)]
-            assert len(kept) > 100
-    assert context == "a?b"
-
-
 def test_a_hook_loads_no_command_line_and_for_small_talk_no_memory(tmp_path: Path) -> None:
     hooks = Hooks(tmp_path)
     with hooks.memory() as memory:

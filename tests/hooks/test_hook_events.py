@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sqlite3
 import subprocess
@@ -16,11 +15,9 @@ import pytest
 from hook_runs import FIXTURES, Hooks
 
 from holdfast import Memory
-from holdfast.store import imports
 from holdfast_cli.hooks.clients import NAMES, client_of
 from holdfast_cli.hooks.hook_call import EVENTS
 from holdfast_cli.hooks.hook_limit import LIMITS, HookLimit
-from tables import each
 from transcripts import claude
 
 ABOUT = "The billing service stores invoices in PostgreSQL 16, because tenants need row level security."
@@ -83,32 +80,16 @@ def test_a_prompt_is_shown_what_earlier_sessions_said_once_a_session(hooks: Hook
 
 
 FLAKY = "Why is test_retry flaky?"
+
+
 CAUSE = "The fixture shares one clock between workers, so that the backoff is zero at times."
 
 
 def test_a_question_gives_way_to_what_answered_it(hooks: Hooks) -> None:
-    turns = {
-        "answered": [FLAKY, CAUSE, "ok", "Done."],
-        "nobody": ["Why is test_export slow?", "Shall I look at test_export?"],
-        "told": [
-            "What about the colour of the banner? The banner has the colour of the season, as Vera wants it.",
-            "It has.",
-        ],
-    }
-    for name, said in turns.items():
-        write(hooks, name, *said, *TALK)
-        hooks.call("stop", name)
+    write(hooks, "answered", FLAKY, CAUSE, "ok", "Done.", *TALK)
+    hooks.call("stop", "answered")
     shown = hooks.context("prompt", prompt="why was test_retry flaky?")
     assert CAUSE in shown
-    assert FLAKY not in shown
-    assert "[2026-01-06" in shown
-    assert str(hooks.shop) not in shown, "what is of the own project has no label"
-    assert hooks.context("prompt", prompt="why was test_export slow?") == ""
-    assert "as Vera wants it" in hooks.context("prompt", prompt="Which colour of the season has the banner?")
-    with hooks.memory() as memory:
-        memory.remember("test_retry was flaky because its workers shared a clock.", kind="finding")
-    shown = hooks.context("prompt", "s2", prompt="why was test_retry flaky?")
-    assert "- test_retry was flaky because" in shown
     assert FLAKY not in shown
 
 
@@ -145,13 +126,6 @@ def test_a_session_begins_with_what_is_of_its_project_and_what_the_user_set_for_
     elsewhere = hooks.context("session-start", "s2", cwd=str(other))
     assert "Answer in English." in elsewhere
     assert "in cents" not in elsewhere
-
-
-def test_small_talk_and_commands_are_shown_nothing(hooks: Hooks) -> None:
-    with_earlier_session(hooks)
-    for prompt in ("thanks!", "ok, weiter", "/compact now", "!ls -la", "", "👍", "2"):
-        assert hooks.call("prompt", prompt=prompt) == "", prompt
-        assert hooks.journal()[-1].note == "nothing to recall", prompt
 
 
 def test_injected_orders_and_quarantined_records_are_not_shown_and_credentials_are_masked(
@@ -227,30 +201,14 @@ def test_a_sub_agent_is_a_chat_of_its_own(hooks: Hooks) -> None:
         assert {chat.id: chat.messages for chat in memory.chats()} == {"s1": 2, "s1/agent-77": 1}
 
 
-# Each call is a process: of the other clients CI runs them.
-CLIENTS = [
-    pytest.param(client, marks=() if client == "claude-code" else pytest.mark.slow)
-    for client in sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
-]
-RECORDED = [
-    pytest.param(client, path.stem, marks=one.marks)
-    for one in CLIENTS
-    for client in one.values
-    for path in sorted(FIXTURES.glob(f"{client}/*.json"))
-]
-
-
-@pytest.mark.parametrize(("client", "name"), RECORDED)
-def test_every_recorded_event_is_answered_as_its_client_demands(hooks: Hooks, client: str, name: str) -> None:
-    hooks.client = client
+# Of the other clients `test_hook_clients` reads the calls, without a process for each.
+@pytest.mark.parametrize("name", sorted(path.stem for path in FIXTURES.glob("claude-code/*.json")))
+def test_every_recorded_event_is_answered(hooks: Hooks, name: str) -> None:
     event = next(one for one in EVENTS if name.startswith(one))
     hooks.memory().close()
-    answer = hooks.raw(event, json.dumps(hooks.recorded(client, name)).encode(), "--wait")
+    answer = hooks.raw(event, json.dumps(hooks.recorded("claude-code", name)).encode(), "--wait")
     assert [run.error for run in hooks.journal()] == [""]
-    if answer:
-        assert isinstance(json.loads(answer), dict)
-    else:
-        assert client == "claude-code"
+    assert isinstance(json.loads(answer or "{}"), dict)
 
 
 @pytest.mark.slow
@@ -286,7 +244,7 @@ NO_CALLS = {
 }
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", ["claude-code", "cursor"])
 def test_what_is_no_call_is_answered_by_nothing_and_noted(hooks: Hooks, client: str) -> None:
     hooks.client = client
     for number, data in enumerate(NO_CALLS, 1):
@@ -435,99 +393,9 @@ def test_each_event_gives_up_before_its_client_does() -> None:
             assert max(LIMITS[hook.event]) < timeout, (client.name, hook.event)
 
 
-@pytest.mark.slow
-def test_a_machine_that_compiles_gets_its_context(hooks: Hooks) -> None:
-    with_earlier_session(hooks)
-    spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
-    try:
-        prompts = [hooks.payload(f"s{number}", prompt=ASKED) for number in range(1, 4)]
-        answers = [hooks.start("prompt", HOLDFAST_HOOK_MS="").communicate(prompt)[0] for prompt in prompts]
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
-    assert [b"PostgreSQL 16" in answer for answer in answers] == [True] * 3
-
-
 def test_an_event_gives_up_when_its_time_is_over(hooks: Hooks) -> None:
     program = hooks.start("prompt", HOLDFAST_HOOK_MS="300")
     # Nothing is written to its stdin, which stays open.
     assert program.wait() == 0
     assert program.communicate()[0] == b""
     assert hooks.journal()[-1].error == "It took more than 300 ms."
-
-
-@each("limit", ["soon", "0", "-1", "nan", "inf", "1e999"])
-def test_a_limit_that_is_none_is_noted(hooks: Hooks, limit: str) -> None:
-    assert hooks.raw("prompt", hooks.payload(prompt="hello there"), HOLDFAST_HOOK_MS=limit) == ""
-    assert hooks.journal()[-1].error == (
-        f"HOLDFAST_HOOK_MS is {limit!r}: set milliseconds from 1 to 600000, or unset it."
-    )
-
-
-@pytest.mark.slow
-def test_what_nobody_waits_for_may_take_longer_than_the_answer(hooks: Hooks) -> None:
-    hooks.memory().close()
-    write(hooks, "s1", "The staging server is called heron.")
-    with closing(sqlite3.connect(hooks.db, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        program = hooks.start("stop", "--wait", HOLDFAST_HOOK_MS="2000")
-        with pytest.raises(subprocess.TimeoutExpired):
-            program.communicate(hooks.payload(), timeout=2.5)
-        other.execute("ROLLBACK")
-    assert program.communicate() == (b"", b"")
-    with hooks.memory() as memory:
-        assert memory.chat("s1").stats().messages
-
-
-@pytest.mark.slow
-def test_the_rules_of_the_folder_of_a_session_are_known(hooks: Hooks) -> None:
-    git = hooks.shop / ".git"
-    git.mkdir()
-    (git / "HEAD").write_text("ref: refs/heads/main\n")
-    (hooks.shop / "pkg").mkdir()
-    (hooks.shop / "pkg" / "CLAUDE.md").write_text("Deploy on Mondays.")
-    write(hooks, "s1", "The staging server is called heron.")
-    for there, known in ((hooks.shop, []), (hooks.shop / "pkg", ["Deploy on Mondays."])):
-        hooks.raw("stop", hooks.payload(cwd=str(hooks.shop)), "--wait", CLAUDE_PROJECT_DIR=str(there))
-        with hooks.memory() as memory:
-            database = memory._runtime.database
-            assert imports.known_texts(database, memory.scope.space) == known
-
-
-def test_where_no_process_can_be_started_the_journal_says_so(hooks: Hooks) -> None:
-    code = """if True:
-        import os
-        from holdfast_cli.hooks.entry import main
-
-        def fork():
-            raise BlockingIOError(11, "Resource temporarily unavailable")
-
-        os.fork = fork
-        main(["stop", "--client", "claude-code"])
-    """
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        input=hooks.payload(),
-        env=hooks.environment(),
-        cwd=hooks.folder,
-        capture_output=True,
-        check=True,
-    )
-    assert (done.stdout, done.stderr) == (b"", b"")
-    assert [run.error for run in hooks.journal()] == ["BlockingIOError: Resource temporarily unavailable"]
-
-
-def test_what_is_shown_of_another_space_is_noted_with_it(hooks: Hooks) -> None:
-    with Memory(hooks.db) as user:
-        user.chat("talk").append(role="user", content=ABOUT)
-        user.chat("others").append([{"role": "user", "content": text} for text in OTHERS])
-    with hooks.memory() as memory:
-        memory.chat("talk").append(role="user", content="Entirely different: lunch is at noon.")
-    shown = hooks.context("prompt", prompt=ASKED)
-    assert "PostgreSQL 16" in shown
-    assert "tenant|talk#1" in shown.splitlines()[-1]
-    assert "tenant|talk#1" in hooks.journal()[-1].shown
-    assert '"tenant|talk#1"' in hooks.session_state()
-    assert "noon" in hooks.context("prompt", prompt="Is lunch at noon, entirely different?")

@@ -158,11 +158,3 @@ def test_of_known_files_nothing_private_is_stored(memory: Memory, home: Path) ->
     (text,) = imports.known_texts(database, memory.scope.space)
     assert text.startswith("Tea. [private")
     assert "zanzibar" not in text
-
-
-def test_long_notes_are_known_whole(memory: Memory, home: Path) -> None:
-    lines = ["Builds take nine minutes.", *["x"] * 300, "The cache is on S3."]
-    write(notes(home) / "MEMORY.md", "\n".join(lines))
-    assert note_known(memory, home / "shop", home, Privacy.read()) == 1
-    database = memory._runtime.database
-    assert imports.known_texts(database, memory.scope.space) == ["\n".join(lines)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -85,17 +84,13 @@ CRANES = LINE.format("zanzibarqx")
     ("arguments", "output"),
     [
         ({"file_path": "secrets/plan.md"}, "{}"),
-        ({"file_path": "src/../secrets/plan.md", "old_string": "{}", "new_string": "x{}"}, "done {}"),
         ({"command": "cat secrets/plan.md"}, "{}"),
-        ({"command": "echo '{}' > ./secrets/plan.md"}, "ok"),
         ({"command": "cd secrets && cat plan.md"}, "{}"),
         ({"command": "python -c \"print(open('secrets/plan.md').read())\""}, "{}"),
         ({"command": "grep -rn cranes ."}, "src/a.py:1:x\nsecrets/plan.md:3:{}"),
-        ({"command": "grep -rC1 cranes ."}, "secrets/plan.md-2-{}"),
         ({"command": "git diff"}, "diff --git a/local.env b/local.env\n+++ b/local.env\n+{}"),
         ({"command": "head -n 3 *"}, "==> local.env <==\n{}\n\n==> b <==\nb"),
         ({"pattern": "cranes", "path": "."}, "local.env:3:{}"),
-        ({"paths": ["a.md", "secrets/plan.md"]}, "{}"),
         ({"input": "*** Begin Patch\n*** Update File: secrets/plan.md\n+{}\n*** End Patch"}, "ok {}"),
     ],
 )
@@ -134,17 +129,12 @@ def test_what_tools_do_with_an_ignored_file_is_in_no_byte(
     ("line", "repeated"),
     [
         (CRANES, f"The plan says that {CRANES}, which is late."),
-        (CRANES, f'It says "{CRANES}." I doubt it.'),
         (CRANES, f"It says: “T{CRANES[1:]}”"),
-        (f"{CRANES}.", f"The plan (“{CRANES}”) is old."),
         (CRANES, f"Is it so that **{CRANES.replace('cranes', '`cranes`')}**?"),
         (CRANES, f"So {CRANES.replace(' of', chr(10) + '> of')}; thanks."),
         (CRANES, CRANES.upper()),
-        (f"- {CRANES}", f"1. {CRANES} (from the plan)\n2. nothing else"),
         (f"   12\u2192{CRANES}", f"Line 12 is {CRANES}"),
         (f'{{"plan": "{CRANES}"}}', f'It has {{"plan": "{CRANES}"}} in it.'),
-        (f'{{"plan": "{CRANES}"}}', json.dumps({"text": f'{{"plan": "{CRANES}"}}'})),
-        (f"{CRANES} and {CRANES}", f"He wrote {CRANES} and {CRANES}\nthen left."),
         (
             "港口的起重机zanzibarqx将在十月全部出售给第三方公司",
             "文件里写着港口的起重机zanzibarqx将在十月全部出售给第三方公司，对吗？",
@@ -201,33 +191,6 @@ def test_however_a_shell_names_an_ignored_file(quick: Memory, home: Path, comman
     quick.erase(chat="s1")
 
 
-@pytest.mark.scaled
-def test_a_pattern_of_a_shell_is_found_among_many(quick: Memory, home: Path) -> None:
-    ignore(home, "secrets/")
-    (home / "shop" / "secrets" / "a").touch()
-    code = "".join(f"x{n}[{n}] *y{n} z{n}*/w?;\n" for n in range(cases(1_000, 20_000)))
-    began = time.process_time()
-    path = session(
-        home,
-        ("assistant", {"command": f"cat > a.c <<X\n{code}X"}),
-        ("tool", "ok"),
-        ("assistant", {"command": f"cat > a.c <<X\n{code}X\ncat [s]ecrets/a"}),
-        ("tool", "the cranes are sold"),
-    )
-    brought_in(quick, path)
-    assert time.process_time() - began < 60
-    assert said(quick)[1:] == ["ok", json.dumps({"command": IGNORED}), IGNORED]
-
-
-@each("folder", ["shop", "shop/src"])
-def test_what_is_let_in_again_is_stored(quick: Memory, home: Path, folder: str) -> None:
-    ignore(home, "/*", "!/src/")
-    read = {"file_path": "src/a.py"} if folder == "shop" else {"command": "make all"}
-    brought_in(quick, session(home, ("assistant", read), ("tool", "x = 1"), folder=folder))
-    assert said(quick) == [json.dumps(read), "x = 1"]
-    quick.erase(chat="s1")
-
-
 def test_what_tools_do_with_other_files_is_stored_whole(quick: Memory, home: Path) -> None:
     ignore(home, "secrets/", "*.env")
     lines = ["const url = process.env.URL;", "import secrets", "see local.envelope", "x: secrets are kept"]
@@ -254,11 +217,12 @@ def test_files_that_a_client_writes_into_a_prompt(quick: Memory, home: Path) -> 
         f'See <file path="secrets/a.md">{secret}</file> and <file path="b.md">bee</file>',
         f'<document source="{home}/shop/secrets/a.md">{secret}',
         f"{REMINDER}</system-reminder>\n<system-reminder>Result: {secret}</system-reminder> bee",
+        f"<ide_selection>The user selected the lines 1 to 2 from secrets/a:\n{secret}\n</ide_selection> bee",
     ]
     brought_in(quick, session(home, *[("user", prompt) for prompt in prompts]))
     read = said(quick)
     assert all(IGNORED in one and secret not in one for one in read)
-    assert ["bee" in one for one in read] == [True, True, False, True]
+    assert ["bee" in one for one in read] == [True, True, False, True, True]
     assert read[0].endswith("--- End of content ---\nThanks.")
 
 

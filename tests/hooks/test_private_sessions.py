@@ -122,19 +122,6 @@ def test_what_an_ignored_file_says_is_recognised_after_later_stops(hooks: Hooks)
     assert len(stored(hooks)) == 5
 
 
-@pytest.mark.parametrize("path", ["secrets/a", "C:\\shop\\secrets\\a"])
-def test_lines_that_were_selected_in_an_ignored_file_are_nowhere(hooks: Hooks, path: str) -> None:
-    own = hooks.folder / ".config" / "holdfast" / "ignore"
-    own.parent.mkdir(parents=True)
-    own.write_text("secrets/\n")
-    selected = f"<ide_selection>The user selected the lines 1 to 2 from {path}:\nzanzibar\n</ide_selection>"
-    content = [{"type": "text", "text": text} for text in (selected, "What does this do?")]
-    write_lines(hooks.transcript(), [line(hooks, "user", "u1", None, content)])
-    hooks.call("stop")
-    assert b"zanzibar" not in everything(hooks)
-    assert "What does this do?" in stored(hooks)[0]
-
-
 @pytest.mark.slow
 def test_while_paused_nothing_is_stored_or_injected(hooks: Hooks) -> None:
     with_words = line(hooks, "user", "u1", None, KNOWN)

@@ -96,11 +96,6 @@ def test_a_folder_without_git_is_a_project_by_its_path(tmp_path: Path) -> None:
     assert project_of(f"{folder}\0\ud800").name == str(folder)
 
 
-def test_the_environment_names_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PROJECT, "shop\nmain")
-    assert project_of(tmp_path).name == "shop%0Amain"
-
-
 def test_a_git_file_that_another_folder_does_not_know_of_leads_nowhere(tmp_path: Path) -> None:
     secret = repository(tmp_path / "secret", "https://example.org/x/secret")
     git(secret, "worktree", "add", "-q", tmp_path / "tree")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +53,6 @@ def test_a_fact_of_an_earlier_session_reaches_the_model(claude: ClaudeCode) -> N
     assert not any("Tagliamento" in text for text in said)
 
 
-def test_doctor_proves_it_by_the_transcript(claude: ClaudeCode) -> None:
-    first = claude.ask(RIVERS)
-    claude.wait_for(first, "Tagliamento")
-    claude.ask(QUESTION)
-    found = claude.doctor()
-    assert found["deliveries"].get("sent", 0) >= 1
-    assert set(found["deliveries"]) <= {"sent", "answered"}
-    # How fast this machine is at this moment is no matter here.
-    actions = [check for check in found["checks"] if check["state"] == "action"]
-    assert [check for check in actions if check["subject"] != "timings"] == []
-
-
 def notes(number: int) -> str:
     """Write a prompt that is long enough for a few of them to be summarised."""
     sentences = (
@@ -101,35 +87,3 @@ def test_a_compaction_is_survived_and_so_is_a_resume_after_it(claude: ClaudeCode
     # Neither a summary of the client nor what was injected is stored as said, and nothing twice.
     assert sum("Tagliamento" in text for text in said) == 1
     assert not any("The person and the agent spoke." in text for text in said)
-
-
-def test_a_locked_database_changes_nothing_in_a_session(claude: ClaudeCode) -> None:
-    claude.remove_tools()
-    claude.wait_for(claude.ask(RIVERS), "Tagliamento")
-    with claude.without_hooks():
-        claude.ask(QUESTION)
-    without_hooks = list(texts(claude.model.requests[-1]))
-    with closing(sqlite3.connect(claude.db, timeout=60, isolation_level=None)) as other:
-        # Readers are kept out as well, which a lock for writing alone does not do in WAL mode.
-        other.execute("PRAGMA locking_mode = EXCLUSIVE")
-        other.execute("BEGIN EXCLUSIVE")
-        session = claude.ask(QUESTION)
-        assert list(texts(claude.model.requests[-1])) == without_hooks
-    rows = claude.transcript(session)
-    failures = {"hook_non_blocking_error", "hook_cancelled", "hook_blocking_error"}
-    assert not [row for row in rows if row.get("attachment", {}).get("type") in failures]
-
-
-def test_private_words_never_reach_the_database(claude: ClaudeCode) -> None:
-    prompt = "The customer is <private>Aldebrandini of Rome</private>; the deadline is the fifth of May."
-    session = claude.ask(prompt)
-    said = claude.wait_for(session, "deadline is the fifth of May", "Understood.")
-    assert not any("Aldebrandini" in text for text in said)
-    # The model reads them: they are kept out of the memory, not out of the conversation.
-    assert "Aldebrandini" in claude.model.asked(prompt)
-    stored = b"".join(file.read_bytes() for file in claude.db.parent.glob("memory.db*"))
-    assert b"fifth of May" in stored
-    assert b"Aldebrandini" not in stored
-    kept = [file.read_bytes() for file in claude.state.rglob("*") if file.is_file()]
-    assert kept
-    assert not any(b"Aldebrandini" in content for content in kept)

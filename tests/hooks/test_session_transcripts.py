@@ -115,9 +115,3 @@ def test_an_answer_names_what_the_session_was_shown(session: Session) -> None:
         answers = [one for one in memory.chat(session.id).history() if one.role == "assistant"]
     assert answers
     assert all(known.id in one.shown for one in answers)
-
-
-def test_a_transcript_that_is_none_is_noted(session: Session) -> None:
-    session.transcript.write_text("no transcript\n")
-    assert session.call("stop") == "{}"
-    assert "in no format" in session.hooks.journal()[-1].error

@@ -143,22 +143,6 @@ def test_a_result_that_was_written_before_its_call_waits_for_it(quick: Memory, t
     assert [one.answers for one in said if one.role == "tool"] == [("c1",), ()]
 
 
-@pytest.mark.parametrize("before", [[], [{"type": "progress", "uuid": "p1", "sessionId": "s1"}]])
-def test_a_result_that_begins_a_session_waits_for_its_call(tmp_path: Path, before: list[Line]) -> None:
-    path = add(tmp_path / "s1.jsonl", *before, claude("user", "r1", "t1", result("c1")))
-    with Memory(":memory:") as memory:
-        assert import_tail(memory, path) == Imported()
-        add(path, claude("assistant", "t1", None, use("c1")))
-        assert import_tail(memory, path) == Imported(2, ())
-        assert [(one.id, one.answers) for one in memory.chat("s1").history()] == [("t1", ()), ("r1", ("c1",))]
-    # Once the session has gone on without the call, its result is that of no call.
-    path = add(tmp_path / "s2.jsonl", *before, claude("user", "r2", "t2", result("c2"), sessionId="s2"))
-    with Memory(":memory:") as memory:
-        assert import_tail(memory, path) == Imported()
-        add(path, claude("assistant", "a2", "r2", "Done.", sessionId="s2"))
-        assert import_tail(memory, path).added == 2
-
-
 def test_only_what_is_new_is_read(quick: Memory, tmp_path: Path) -> None:
     path, seen = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "one")), []
 

@@ -83,10 +83,3 @@ def test_many_wishes_are_counted_and_none_is_obeyed_by_a_terminal(hooks: Hooks) 
     assert len(re.findall(r"rec_\w+", message)) == 3
     assert "and 1 more" in message
     assert "\x1b" not in message
-
-
-@pytest.mark.slow
-def test_where_to_release_needs_what_to_release(hooks: Hooks) -> None:
-    done = cli(hooks, "quarantine", "--project", ".", "--to", "user")
-    assert done.returncode == 2
-    assert "--release ID" in done.stderr
