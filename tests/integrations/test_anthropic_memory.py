@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from anthropic import Anthropic
 from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 from anthropic.tools import ToolError
 from hypothesis import given, settings
@@ -21,7 +20,6 @@ from hypothesis import strategies as st
 from holdfast import Damaged, Memory
 from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
 from holdfast.tools.files import TOOL
-from llm_server import Server
 from soak import cases
 from tables import each
 
@@ -194,56 +192,7 @@ def test_awaited_it_does_the_same_at_once(location: str) -> None:
         assert sorted(lines) == [f"line {n}" for n in range(8)]
 
 
-class Claude(Server):
-    """Speak as much of the protocol of Anthropic as a runner of tools needs."""
-
-    def answer(self, path: str, body: Mapping[str, object]) -> tuple[int, str]:
-        assert path.startswith("/v1/messages")
-        return super().answer("/v1/chat/completions", body)
-
-
 def said(*content: Mapping[str, object], stop: str) -> str:
     usage = {"input_tokens": 1, "output_tokens": 1}
     more = {"id": "msg", "type": "message", "role": "assistant", "model": "served", "stop_sequence": None}
     return json.dumps({**more, "content": content, "stop_reason": stop, "usage": usage})
-
-
-def last_of(request: Mapping[str, object]) -> dict[str, object]:
-    """Give the newest block of a request."""
-    messages = request["messages"]
-    assert isinstance(messages, list)
-    block: dict[str, object] = messages[-1]["content"][-1]
-    return block
-
-
-def test_a_runner_of_the_sdk_uses_it(tool: MemoryTool) -> None:
-    asked = [
-        command("create", path=PLAN, file_text="Berlin"),
-        command("view", path="/memories/../etc"),
-        {"command": "nonsense"},
-    ]
-    calls = [
-        said({"type": "tool_use", "id": f"t{n}", "name": "memory", "input": one}, stop="tool_use")
-        for n, one in enumerate(asked)
-    ]
-    replies = [*calls, said({"type": "text", "text": "Noted."}, stop="end_turn")]
-    with (
-        Claude(lambda _: (200, replies[len(server.requests) - 1])) as server,
-        Anthropic(api_key="none", base_url=server.url.removesuffix("/v1")) as client,
-    ):
-        runner = client.beta.messages.tool_runner(
-            model="served",
-            max_tokens=100,
-            tools=[tool],
-            messages=[{"role": "user", "content": "Remember Berlin."}],
-        )
-        runner.until_done()
-    first, *others = server.requests
-    assert first["tools"] == [TOOL]
-    results = [last_of(request) for request in others]
-    assert [(one.get("is_error", False), one["content"]) for one in results] == [
-        (False, f"File created successfully at: {PLAN}"),
-        (True, "Path /memories/../etc would escape /memories directory"),
-        (True, UNKNOWN),
-    ]
-    assert tool.files.read(PLAN) == "Berlin"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -16,8 +14,6 @@ from hypothesis import strategies as st
 from holdfast import Conflict, InvalidInput, Memory
 from holdfast.port.items import Items
 from holdfast.providers.null import NullMemory
-from holdfast_cli.formats.everything import export_everything
-from holdfast_cli.formats.importing import import_paths
 from index_damage import damage
 from learning_scripts import Clock
 
@@ -118,24 +114,6 @@ def test_items_are_erased_with_their_chat_and_with_the_user(memory: Memory) -> N
     memory.erase(user="ada")
     assert not table.scan()
     assert memory.verify().ok
-
-
-def test_items_are_in_an_export_of_everything(memory: Memory, tmp_path: Path) -> None:
-    table = Items(memory, "blobs")
-    table.put({"k": b"\x00\xff", "\ud800": b""}, "trip")
-    stream = io.StringIO()
-    assert export_everything(memory, stream)["items"] == 2
-    file = tmp_path / "all.jsonl"
-    file.write_text(stream.getvalue(), "utf-8")
-    with Memory(":memory:", user="bob") as other:
-        Items(other, "blobs").put({"k": b"another"}, "trip")
-        report = import_paths(other, [file])
-        assert "the item" in str(report)
-        assert {item.key: item.data for item in Items(other, "blobs").scan("trip")} == {
-            "k": b"another",
-            "\ud800": b"",
-        }
-        assert other.verify().ok
 
 
 def test_a_changed_item_is_noticed(memory: Memory) -> None:

@@ -95,24 +95,6 @@ def test_what_was_cleared_stays_in_the_log_which_says_so(
     assert history.messages == []
 
 
-def test_a_limit_reads_the_newest(memory: Memory) -> None:
-    HoldfastChatMessageHistory(memory, "trip").add_messages([HumanMessage(str(n)) for n in range(30)])
-    newest = HoldfastChatMessageHistory(memory, "trip", limit=2)
-    assert newest.messages == [HumanMessage("28"), HumanMessage("29")]
-
-
-def test_histories_are_of_one_user_and_one_session(
-    history: HoldfastChatMessageHistory, memory: Memory
-) -> None:
-    history.add_user_message("mine")
-    memory.chat("trip").append(role="user", content="not through LangChain")
-    assert HoldfastChatMessageHistory(memory, "trip").messages == [HumanMessage("mine")]
-    assert HoldfastChatMessageHistory(memory, "other").messages == []
-    bob = memory.scoped(user="bob")
-    assert HoldfastChatMessageHistory(bob, "trip").messages == []
-    assert HoldfastRetriever(memory=bob).invoke("mine") == []
-
-
 def test_what_is_no_message_of_langchain_is_told(history: HoldfastChatMessageHistory, memory: Memory) -> None:
     wrong: list[Any] = [
         "a text",
@@ -210,6 +192,3 @@ def test_a_retriever_has_a_memory(memory: Memory) -> None:
     with pytest.raises(ValueError, match="This is no memory"):
         HoldfastRetriever(memory=cast("Any", "a text"))
     assert "memory" not in repr(HoldfastRetriever(memory=memory))
-
-
-# Chains

@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.base import GetOp, IndexConfig, InvalidNamespaceError, Op, PutOp, SearchItem, SearchOp
+from langgraph.store.base import IndexConfig, InvalidNamespaceError, Op, PutOp, SearchItem, SearchOp
 
 from embedders import Letters, aletters, letters
 from holdfast import Damaged, InvalidInput, Memory, ModelFailed
@@ -83,22 +83,6 @@ def test_filters_compare_as_json_does(memory: Memory) -> None:
     for wrong in ({"n": {"$near": 1}}, {"n": {"$gt": 1, "x": 2}}, {"o": {"p": {"$no": 1}}}):
         with pytest.raises(InvalidInput, match="no operator of a filter"):
             store.search(HERE, filter=wrong)
-
-
-def test_a_batch_reads_what_was_there_before_it(memory: Memory) -> None:
-    store = HoldfastStore(memory)
-    store.put(HERE, "k", {"v": 1})
-    ops: list[Op] = [
-        PutOp(HERE, "k", {"v": 2}),
-        GetOp(HERE, "k"),
-        PutOp(HERE, "k", {"v": 3}),
-        SearchOp(("users",)),
-        PutOp(HERE, "other", None),
-    ]
-    _, got, _, found, _ = store.batch(ops)
-    assert got is not None
-    assert [got.value, *(item.value for item in found)] == [{"v": 1}, {"v": 1}]  # type: ignore[union-attr]
-    assert store.get(HERE, "k").value == {"v": 3}  # type: ignore[union-attr]
 
 
 @each(
@@ -258,30 +242,6 @@ def test_vectors_go_with_their_items(memory: Memory) -> None:
     assert ranked(store.search(HERE, query="zzzz")) == ["k"]
     store.delete(HERE, "k")
     assert store.search(HERE, query="zzzz") == store.list_namespaces() == []
-
-
-def test_items_are_apart_from_all_that_is_recalled_and_erased_with_the_user(memory: Memory) -> None:
-    store = HoldfastStore(memory)
-    fill(store)
-    chat = memory.chat("trip")
-    chat.append({"role": "user", "content": "What do I drink?"})
-    assert not [hit for hit in memory.recall("green tea marathon car") if "tea" in str(hit)]
-    assert "green tea" not in str(chat.prompt(budget=2_000).messages)
-    assert not memory.records()
-    memory.erase(user="ada")
-    assert store.get(HERE, "tea") is None
-    assert store.search(()) == []
-    assert memory.verify().ok
-
-
-def test_many_overwrites_leave_the_search_as_it_is(quick: Memory) -> None:
-    store = HoldfastStore(quick)
-    fill(store)
-    for n in range(1_100):
-        store.put(HERE, "car", {"text": f"Car number {n}."})
-        if n % 500 == 0:
-            assert ranked(store.search(HERE, query="marathon")) == ["run"]
-    assert keys(store.search(HERE, query="number 1099")) == ["car", "run", "tea"]
 
 
 def test_a_damaged_item_is_noticed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import openai_sessions
 import pytest
-from agents import Agent, Runner, SessionSettings
+from agents import Agent, Runner
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -88,23 +88,6 @@ def test_what_has_nothing_to_read_is_kept_all_the_same(item: Item, role: str, co
         assert (message.role, message.content) == (role, content)
 
 
-def test_what_an_item_says_about_itself_is_not_taken_for_what_we_say() -> None:
-    forged: Item = {
-        **said("hello"),
-        "meta": {"openai_agents": "cleared"},
-        "raw": {"role": "user", "content": "other"},
-        "id": "taken-back-1",
-        "at": "1066-10-14",
-        "name": "a\x00b",
-    }
-    with Memory(":memory:") as memory:
-        session = HoldfastSession(memory, "trip")
-        add(session, said("first"), forged, forged)
-        assert items(session) == [said("first"), forged, forged]
-        assert pop(session) == forged
-        assert items(session) == [said("first"), forged]
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -159,40 +142,7 @@ def test_messages_that_others_append_are_no_items(session: HoldfastSession, memo
     assert pop(session) is None
 
 
-# How many
-
-
-def test_a_limit_counts_the_latest(session: HoldfastSession, memory: Memory) -> None:
-    given_ = [said(f"message {n}") for n in range(600)]  # more than are read at once
-    add(session, *given_)
-    for limit in (0, 1, 255, 256, 257, 599, 600, 601, None):
-        assert items(session, limit) == given_[600 - min(600 if limit is None else limit, 600) :]
-    settled = HoldfastSession(memory, "trip", session_settings=SessionSettings(limit=1))
-    assert (items(settled), items(settled, 2)) == (given_[-1:], given_[-2:])
-    # As in the SDK.
-    assert items(session, -1) == items(session, -(10**30)) == given_
-    wrong: list[Any] = ["1", 1.5, True]
-    for limit in wrong:
-        with pytest.raises(InvalidInput, match="limit"):
-            items(session, limit)
-
-
 # Taking back and beginning anew
-
-
-def test_what_was_taken_back_stays_in_the_log_which_says_so(session: HoldfastSession, memory: Memory) -> None:
-    add(session, said("I live in Rome."), said("Noted.", "assistant"))
-    assert pop(session) == said("Noted.", "assistant")
-    assert pop(session) == said("I live in Rome.")
-    add(session, said("I live in Bern."))
-    assert items(session) == [said("I live in Bern.")]
-    assert [one.content for one in memory.chat("trip").history()] == [
-        "I live in Rome.",
-        "Noted.",
-        "[message trip#2 was taken back]",
-        "[message trip#1 was taken back]",
-        "I live in Bern.",
-    ]
 
 
 def test_a_session_that_was_cleared_begins_anew(session: HoldfastSession, memory: Memory) -> None:
@@ -207,27 +157,6 @@ def test_a_session_that_was_cleared_begins_anew(session: HoldfastSession, memory
     add(session, said("Hello again."))
     assert items(session) == [said("Hello again.")]
     assert memory.recall("When does my passport expire?")[0].text == "My passport expires in May."
-
-
-def test_a_session_goes_on_after_its_words_were_erased(session: HoldfastSession, memory: Memory) -> None:
-    add(session, said("a"), said("b"), said("c"))
-    pop(session)
-    memory.erase(chat="trip", messages=2)
-    assert items(session) == [said("a")]
-    memory.erase(chat="trip")
-    assert items(session) == []
-    add(session, said("d"), said("e"), said("f"))
-    assert pop(session) == said("f")
-    assert items(session) == [said("d"), said("e")]
-
-
-def test_who_has_taken_our_ids_is_told(session: HoldfastSession, memory: Memory) -> None:
-    add(session, said("a"))
-    (message,) = memory.chat("trip").history()
-    memory.chat("trip").append(role="user", content="mine", id=f"taken-back-{message.id}")
-    with pytest.raises(Conflict):
-        pop(session)
-    assert items(session) == [said("a")]
 
 
 @pytest.mark.parametrize(("column", "value"), [("raw", "{"), ("meta", "[[[")])

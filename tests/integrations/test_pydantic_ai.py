@@ -22,7 +22,6 @@ from pydantic_agents import (
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     ToolCallPart,
@@ -38,27 +37,6 @@ from holdfast.prompt.window import TokenBudget
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
 # Runs -------------------------------------------------------------------------------------------------------
-
-
-def test_history_that_is_passed_as_well_is_stored_and_shown_once(chat: Chat) -> None:
-    watched = Watched(look_up)
-    agent = Agent(watched.model, tools=[weather], capabilities=[Remembering(chat, recall=False)])
-    history: list[ModelMessage] = []
-    for text in ("Hello", "The weather?", "Hello", "Hello"):
-        result = agent.run_sync(text, message_history=history)
-        # as after a restart of the application
-        history = ModelMessagesTypeAdapter.validate_json(
-            ModelMessagesTypeAdapter.dump_json(result.all_messages())
-        )
-    assert [role for role, _ in stored(chat)] == [
-        *("user", "assistant"),
-        *("user", "assistant", "tool", "tool", "assistant"),
-        *("user", "assistant"),
-        *("user", "assistant"),
-    ]
-    assert watched.words().count("user-prompt: Hello") == 3
-    for shown in watched.shown:
-        check_accepted(shown)
 
 
 def test_history_from_before_the_chat_is_stored(chat: Chat) -> None:
@@ -227,16 +205,6 @@ def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> 
     assert window.omitted == ()
     assert len(chat.history()) == 120
     check_accepted(watched.shown[-1])
-
-
-@pytest.mark.slow
-def test_a_chat_is_not_compacted_unless_asked_for(chat: Chat) -> None:
-    for compact, budget in ((False, 200), (True, 100_000)):
-        remembering = Remembering[object](chat, budget=budget, compact=compact)
-        agent = Agent(Watched().model, capabilities=[remembering])
-        for number in range(15):
-            agent.run_sync(f"Day {number}: the harbour of Lisbon was quiet, and the boats came in.")
-        assert chat.window(100_000).summaries == ()
 
 
 def test_what_cannot_compact_is_told_before_a_model_is_asked() -> None:

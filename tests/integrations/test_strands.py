@@ -5,26 +5,23 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Conflict, Damaged, InvalidInput, Memory
+from holdfast import Damaged, InvalidInput, Memory
 
 pytest.importorskip("strands", reason="needs: pip install '.[strands]', apart from the rest")
 from strands import Agent, tool
-from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.memory import MemoryManager
 from strands.models import Model
-from strands.multiagent import GraphBuilder
 from strands.session.file_session_manager import FileSessionManager
-from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
 from holdfast.integrations.strands import HoldfastMemoryStore, HoldfastSessionManager
-from holdfast.integrations.strands_sessions import HoldfastSessionRepository, SessionMismatch
+from holdfast.integrations.strands_sessions import HoldfastSessionRepository
 from soak import cases
 
 CHAT = "strands/trip/default"
@@ -129,17 +126,6 @@ def test_messages_come_back_as_they_were(repository: HoldfastSessionRepository, 
     assert log[2].answers == ("c1",)
 
 
-def test_states_come_back_as_they_were(repository: HoldfastSessionRepository) -> None:
-    assert repository.read_agent("trip", "other") is None
-    state = SessionAgent("default", {"runs": 3}, {"removed": 2}, {"bytes": b"\x00"})
-    repository.update_agent("trip", state)
-    assert repository.read_agent("trip", "default") == state
-    assert repository.read_session("trip") is not None
-    assert repository.read_session("trip/default") is None
-    with pytest.raises(InvalidInput, match="not JSON"):
-        repository.update_agent("trip", SessionAgent("default", {"of": object()}, {}))
-
-
 def test_a_new_version_takes_the_place_of_a_message(
     repository: HoldfastSessionRepository, memory: Memory
 ) -> None:
@@ -158,25 +144,6 @@ def test_a_new_version_takes_the_place_of_a_message(
     (left,) = repository.list_messages("trip", "default")
     assert left.to_message() == left.message == changed.redact_message
     assert "My code is secret." not in str([one.raw for one in memory.chat(CHAT).history()])
-
-
-def test_nothing_takes_the_place_of_another(repository: HoldfastSessionRepository) -> None:
-    repository.create_message("trip", "default", message(0, "first"))
-    for wrong in (
-        lambda: repository.create_session(Session("trip", SessionType.AGENT)),
-        lambda: repository.create_agent("trip", SessionAgent("default", {}, {})),
-        lambda: repository.create_agent("none", SessionAgent("default", {}, {})),
-        lambda: repository.update_agent("trip", SessionAgent("none", {}, {})),
-        lambda: repository.create_message("trip", "default", message(0, "second")),
-        lambda: repository.create_message("trip", "none", message(0, "first")),
-        lambda: repository.update_message("trip", "default", message(1, "second")),
-        lambda: repository.delete_session("none"),
-    ):
-        with pytest.raises(SessionMismatch) as raised:
-            wrong()
-        assert isinstance(raised.value, Conflict)
-        assert isinstance(raised.value, SessionException)
-    assert texts(one.message for one in repository.list_messages("trip", "default")) == ["first"]
 
 
 def test_what_is_no_message_of_strands_is_told(repository: HoldfastSessionRepository, memory: Memory) -> None:
@@ -306,58 +273,6 @@ def test_an_agent_goes_on_where_it_was(memory: Memory) -> None:
     assert len(model.asked[-1]) == 1
 
 
-def test_a_window_goes_on_where_it_was(memory: Memory) -> None:
-    model = Scripted("b", "d", "f")
-    for question in "ace":
-        one = agent(memory, model, conversation_manager=SlidingWindowConversationManager(window_size=2))
-        one(question)
-    restored = agent(memory, conversation_manager=SlidingWindowConversationManager(window_size=2))
-    assert texts(restored.messages) == ["e", "f"]
-    assert [one.content for one in memory.chat(CHAT).history()] == list("abcdef")
-
-
-def test_a_guardrail_redacts_what_it_blocks(memory: Memory) -> None:
-    agent(memory, Scripted("blocked"))("My code is 1234.")
-    assert texts(agent(memory).messages)[0] == "[redacted]"
-    said = [one.content for one in memory.chat(CHAT).history() if one.role == "user"]
-    assert said == ["My code is 1234.", "[redacted]"]
-
-
-def test_a_graph_goes_on_where_it_was(memory: Memory) -> None:
-    def graph(*answers: str) -> Any:
-        builder = GraphBuilder()
-        for name, answer in zip("ab", answers, strict=True):
-            builder.add_node(Agent(model=Scripted(answer), name=name, callback_handler=None), name)
-        builder.add_edge("a", "b")
-        builder.set_entry_point("a")
-        builder.set_session_manager(HoldfastSessionManager(memory, "graph"))
-        builder.set_graph_id("plan")
-        builder.set_max_node_executions(5)
-        return builder.build()
-
-    assert str(graph("one", "two")("Plan.").status.value) == "completed"
-    stored = HoldfastSessionRepository(memory).read_multi_agent("graph", "plan")
-    assert stored is not None
-    assert sorted(cast("list[str]", stored["completed_nodes"])) == ["a", "b"]
-    assert HoldfastSessionRepository(memory.scoped(user="bob")).read_multi_agent("graph", "plan") is None
-    graph("three", "four")
-
-
-def test_an_event_loop_is_not_blocked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    used, model = set[threading.Thread](), Scripted("Hello.")
-    one = agent(memory, model)
-
-    def noted(repository: HoldfastSessionRepository, *args: Any) -> None:
-        used.add(threading.current_thread())
-        create(repository, *args)
-
-    create = HoldfastSessionRepository.create_message
-    monkeypatch.setattr(HoldfastSessionRepository, "create_message", noted)
-    asyncio.run(one.invoke_async("Hi"))
-    assert used
-    assert not used & model.threads
-
-
 # The store
 
 
@@ -392,9 +307,3 @@ def test_a_store_searches_its_own_memory(memory: Memory) -> None:
     assert asyncio.run(HoldfastMemoryStore(memory.scoped(user="bob")).search("Brompton")) == []
     # What users type as well.
     assert [asyncio.run(store.search(typed)) for typed in ("👍", "???", "")] == [[], [], []]
-
-
-@pytest.mark.parametrize("make", [HoldfastMemoryStore, HoldfastSessionRepository])
-def test_they_have_a_memory(make: Any) -> None:
-    with pytest.raises(InvalidInput, match="no memory"):
-        make("a text")

@@ -16,7 +16,7 @@ import pytest
 from blocking import blocking
 
 from holdfast import Memory
-from mcp_peers import PATIENCE, Person, client, command, data, over_stdio, text
+from mcp_peers import PATIENCE, Person, client, command, data, over_stdio
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -158,15 +158,6 @@ def refused(program: list[str], input: str = "", stdout: int | IO[str] = subproc
     assert done.stderr.startswith("Error: ")
     assert "Traceback" not in done.stderr
     return done.stderr
-
-
-def test_an_argument_of_a_megabyte_is_answered(db: str) -> None:
-    with blocking(client(over_stdio(db), "auto")) as one:
-        for name, argument in (("recall", "query"), ("remember", "text"), ("fetch", "id")):
-            result = one.call_tool(name, {argument: "marathon " * 120_000})
-            assert result.is_error
-            assert len(text(result)) < 600
-        assert data(one.call_tool("recall", {"query": "marathon"}))["hits"]
 
 
 def test_a_client_that_is_gone_in_the_middle_leaves_whole_records(db: str) -> None:

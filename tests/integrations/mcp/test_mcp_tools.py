@@ -260,32 +260,6 @@ def test_bad_input_is_a_result_that_says_so(ada: Memory, era: str) -> None:
         assert "marathon" in str(data(one.call_tool("recall", {"query": "marathon"})))
 
 
-@pytest.mark.slow
-def test_what_belongs_to_others_is_not_found(ada: Memory) -> None:
-    person = Person()
-    for other in (ada.scoped(user="bob"), ada.scoped(tenant="acme")):
-        other.chat("secret").append(role="user", content="The password of the safe is marathon.")
-        record = other.remember("Bob is training for a marathon.", by="user")
-        other.scratchpad["secret"] = "marathon"
-        for name, arguments in (
-            ("expand", {"id": record.id}),
-            ("expand", {"id": "secret#1"}),
-            ("fetch", {"id": "secret#1"}),
-            ("update", {"id": record.id, "text": "x"}),
-            ("forget", {"id": record.id}),
-            ("search_sessions", {"session": "secret"}),
-        ):
-            assert call(ada, ERAS[-1], name, person, **arguments).is_error
-        for name, arguments in (
-            ("recall", {"query": "marathon"}),
-            ("scratchpad", {}),
-            ("search", {"query": "marathon"}),
-        ):
-            assert "secret" not in str(data(call(ada, ERAS[-1], name, None, **arguments)))
-        assert other.get(record.id) is not None
-    assert person.asked == []
-
-
 def test_what_breaks_within_says_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Memory):
         def recall(self, *_: object, **__: object) -> Any:
@@ -296,11 +270,3 @@ def test_what_breaks_within_says_nothing_of_it(caplog: pytest.LogCaptureFixture)
     assert result.is_error
     assert "secret" not in text(result)
     assert "the secret" in caplog.text
-
-
-def test_a_closed_memory_says_so(ada: Memory) -> None:
-    with blocking(client(make_server(ada), ERAS[-1])) as one:
-        ada.close()
-        result = one.call_tool("recall", {"query": "x"})
-    assert result.is_error
-    assert "closed" in text(result)
