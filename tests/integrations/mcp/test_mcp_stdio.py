@@ -3,11 +3,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 from typing import IO, Any
@@ -114,33 +113,10 @@ def test_nothing_but_the_protocol_is_on_stdout(db: str) -> None:
     assert "Traceback" not in errors
 
 
-def of_another_program(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as theirs:
-        theirs.execute("CREATE TABLE bookmarks (url TEXT)")
-
-
-def of_a_newer_version(path: Path) -> None:
-    Memory(path).close()
-    with closing(sqlite3.connect(path)) as ours, ours:
-        ours.execute("INSERT INTO schema_version VALUES (9999)")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        Path.mkdir,
-        lambda path: path.write_text("This is no database. " * 100),
-        of_another_program,
-        of_a_newer_version,
-    ],
-    ids=["folder", "text", "another program", "newer"],
-)
 @pytest.mark.parametrize("options", [[], ["--http", "--port", "0"]], ids=["stdio", "http"])
-def test_a_database_that_cannot_be_opened_is_said_on_stderr(
-    tmp_path: Path, make: Callable[[Path], object], options: list[str]
-) -> None:
+def test_a_database_that_cannot_be_opened_is_said_on_stderr(tmp_path: Path, options: list[str]) -> None:
     path = tmp_path / "memory.db"
-    make(path)
+    path.write_text("This is no database. " * 100)
     refused(command(str(path), *options))
 
 

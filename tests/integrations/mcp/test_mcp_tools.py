@@ -234,13 +234,8 @@ def test_a_question_goes_out_again_when_what_it_is_about_has_changed(ada: Memory
 BAD: list[tuple[str, dict[str, object], str]] = [
     ("nothing", {}, "There is no tool of this name."),
     ("recall", {}, "needs `query`"),
-    ("recall", {"query": ["a"]}, "must be text"),
-    ("recall", {"query": "x", "limit": "five"}, "must be a whole number"),
     ("recall", {"query": "x", "limit": 10**30}, "`limit` is above 50."),
-    ("recall", {"query": "x", "colour": "red"}, "no argument 'colour'"),
     ("remember", {"text": "x" * 1_000_000}, "characters"),
-    ("expand", {"id": "\x00"}, ""),
-    ("history", {"id": "x", "restore": 10**30}, ""),
     ("forget", {"id": "race/plan#1"}, "id of no record"),
 ]
 
@@ -251,11 +246,10 @@ def test_bad_input_is_a_result_that_says_so(ada: Memory, era: str) -> None:
         for name, arguments, said in BAD:
             before = ada.version()
             result = one.call_tool(name, arguments)
-            if said or result.is_error:
-                assert result.is_error, (name, arguments)
-                assert said in text(result)
-                assert len(text(result)) < 600
-                assert "Traceback" not in text(result)
+            assert result.is_error, (name, arguments)
+            assert said in text(result)
+            assert len(text(result)) < 600
+            assert "Traceback" not in text(result)
             assert ada.version() == before, (name, arguments)
         assert "marathon" in str(data(one.call_tool("recall", {"query": "marathon"})))
 
