@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from benchmarks.readers import found_in
 from benchmarks.scripted import Scripted, lines
 from holdfast import Learning, Memory, Record, WorkResult
 from holdfast.kinds import FIL
@@ -89,20 +88,6 @@ def test_all_jobs_are_done(done: Done) -> None:
     assert [job for job in done.memory.learning.jobs() if job.kind in ("observe", "episode")] == []
 
 
-def test_something_was_learned_of_every_session(done: Done) -> None:
-    chats = {chat.id for chat in done.memory.chats()}
-    records = everything(done.memory)
-    too_short = "no episode: too short: 2 turns, 3 needed"
-    short = {chat for chat in chats if f"observe:{chat}: {too_short}" in done.result.notes}
-    assert len(short) == 1
-    assert {record.chat for record in records if record.kind == "episode"} == chats - short
-    assert {record.chat for record in records if record.kind in ("finding", "insight", "lesson")} == chats
-    assert len({record.id for record in records}) == len(records)
-    found = [one for one in records if one.kind in FIL]
-    assert len(found) > 100
-    assert [one.text for one in found if not one.meta.get("quote")] == []
-
-
 def test_every_record_comes_from_real_messages_that_hold_its_words(done: Done) -> None:
     for record in everything(done.memory):
         history = {one.seq: one for one in done.memory.chat(record.chat).history()}
@@ -136,15 +121,6 @@ def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
     assert refused == []
 
 
-def test_what_was_learned_is_found(done: Done) -> None:
-    for record in done.memory.records(kind="finding")[::10]:
-        hits = done.memory.recall(record.text, sources=("record",), limit=5)
-        assert record.text in [hit.text for hit in hits]
-    for episode in (one for one in everything(done.memory) if one.kind == "episode"):
-        found = done.memory.learning.episodes(episode.text[:200], limit=SESSIONS)
-        assert (episode in found.episodes) is (episode.trust != "quarantined")
-
-
 def test_a_second_pass_adds_no_record(done: Done) -> None:
     """Each session is ended again, and then read again from its beginning."""
     memory = done.memory
@@ -160,21 +136,3 @@ def test_a_second_pass_adds_no_record(done: Done) -> None:
         assert (found.why, found.records) == ("", ())
     assert {record.id for record in everything(memory)} == before
     assert memory.verify().problems == ()
-
-
-def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> None:
-    """Of many that are alike, none is the same to the first reading and something else to the second."""
-    with Memory(":memory:", user="ada") as memory:
-        import_paths(memory, shared_data / "tool_dialogues")
-        for file in found_in([shared_data / "locomo"]):
-            for session in (session for corpus in file.corpora() for session in corpus.sessions):
-                memory.chat(session.id).append(list(session.messages))
-        chats = memory.chats(archived=None)
-        for chat in chats:
-            memory.chat(chat.id).end()
-        memory.learning.work()
-        before = {record.id for record in memory.records()}
-        assert len(before) > 200
-        for chat in chats:
-            memory.chat(chat.id).extract(messages=(1, chat.messages))
-        assert {record.id for record in memory.records()} == before

@@ -61,16 +61,6 @@ def test_a_message_gets_the_flag_that_the_guard_gives_and_stays_as_it_was_said(
         assert memory.verify().ok
 
 
-def test_what_it_said_is_there_for_those_who_open_the_memory_without_it(
-    shared_location: str, clock: Clock
-) -> None:
-    with opened(shared_location, clock, Guard("card")) as memory:
-        say(memory, SLY)
-        memory.learning.work()
-    with Memory(shared_location, user="ada", clock=clock) as memory:
-        assert flags(memory) == [("instruction",)]
-
-
 def test_a_record_goes_into_quarantine_and_comes_out_of_it_with_a_reason(location: str, clock: Clock) -> None:
     with opened(location, clock, Guard("card")) as memory:
         sly, plain, order = (memory.remember(text, by="agent") for text in (SLY, PLAIN, ORDER))
@@ -112,17 +102,6 @@ def test_each_text_is_asked_about_once_and_a_new_one_of_a_record_again(location:
         memory.learning.work()
         assert sorted(guard.asked) == sorted([SLY, PLAIN, SLY])
         assert [one.id for one in list(memory.quarantine)] == [record.id]
-
-
-def test_an_agent_has_its_records_and_those_of_none_looked_at(location: str, clock: Clock) -> None:
-    guard = Guard("card")
-    with opened(location, clock, guard) as memory:
-        memory.remember(SLY, by="agent")
-        coach = memory.scoped(agent="coach")
-        coach.remember("The number of the card is for the coach.", by="agent", kind="insight")
-        coach.learning.work()
-        assert len(guard.asked) == 2
-        assert len(list(coach.quarantine)) == 2
 
 
 def test_a_guard_that_raises_loses_no_text_and_is_asked_again(location: str, clock: Clock) -> None:
@@ -194,15 +173,6 @@ def test_its_calls_are_on_the_meter_and_within_the_limits(quick: Memory, clock: 
         clock.move(hours=2)
         memory.learning.work()
         assert guard.asked == [PLAIN, SLY, PLAIN]
-
-
-def test_an_erasure_takes_what_was_said_of_the_erased(location: str, clock: Clock) -> None:
-    with opened(location, clock, Guard("card")) as memory:
-        say(memory, SLY)
-        memory.learning.work()
-        memory.erase(chat="c")
-        say(memory, PLAIN)
-        assert flags(memory) == [()]
 
 
 def test_a_text_that_is_erased_while_the_guard_thinks_leaves_nothing(location: str, clock: Clock) -> None:

@@ -189,20 +189,6 @@ def test_a_job_whose_worker_was_killed_is_anybodys_after_its_lease(on_file: Open
     check_done(memory, kind)
 
 
-@pytest.mark.parametrize(("kind", "read"), [("observe", SESSION[0]), ("reflect", SESSION[0])])
-def test_what_was_read_before_the_worker_was_killed_is_not_read_again(
-    on_file: Opener, kind: str, read: str
-) -> None:
-    memory = on_file(policy(kind))
-    prepare(memory, kind)
-    die_while_asked(on_file, kind, 2)
-    on_file.clock.move(minutes=PAST_THE_LEASE)
-    model = good()
-    assert memory.learning.work(llm=model).done
-    assert not any(read in prompt.partition("<conversation")[2] for _, prompt in model.prompts)
-    check_done(memory, kind)
-
-
 def test_a_job_whose_workers_die_each_time_has_failed(on_file: Opener) -> None:
     memory = on_file(only("observe", tokens=PART, attempts=1))
     prepare(memory, "observe")
@@ -285,25 +271,6 @@ def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind
     )
     check_done(quick, kind)
     assert not any("SQLite" in record.text for record in quick.records())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_two_workers_that_think_at_once_the_one_with_the_lease_stores(opener: Opener, kind: str) -> None:
-    slow, quick = opener(policy(kind)), opener(policy(kind))
-    prepare(slow, kind)
-    model = Thinking()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(lambda: slow.learning.work(llm=model))
-        assert model.thinks.wait(WAIT)
-        opener.clock.move(minutes=PAST_THE_LEASE)
-
-        def answer(prompt: str) -> str:
-            model.may_go_on.set()
-            assert first.result(WAIT).done == ()
-            return good()(prompt)
-
-        assert quick.learning.work(llm=answer).done
-    check_done(quick, kind)
 
 
 @pytest.mark.parametrize("kind", ["observe", "episode"])

@@ -19,7 +19,6 @@ from holdfast.llm.json_answers import parse
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load, versions
 from holdfast.text.tokens import estimate_tokens
-from learning_scripts import framed
 from tables import each
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -156,19 +155,6 @@ def test_parts_keep_to_their_limit_and_leave_nothing_out(events: list[tuple[str,
         assert estimate_tokens(part.transcript) <= limit or part.first == part.last
 
 
-@each("limit", range(1, 90))
-def test_calls_stay_with_their_results_where_all_fit(limit: int) -> None:
-    messages = talk(
-        [("user", 5), ("call", 1), ("call", 1), ("user", 3), ("result", 3), ("result", 3), ("user", 5)]
-    )
-    made = split_messages(messages, estimate_tokens, limit)
-    largest = sum(
-        estimate_tokens(f"{part.transcript}\n") for part in split_messages(messages[1:6], estimate_tokens, 1)
-    )
-    together = any(part.first <= 2 and part.last >= 6 for part in made)
-    assert together == (limit >= largest)
-
-
 # Texts without messages
 
 
@@ -196,16 +182,6 @@ def test_no_word_is_cut_and_none_is_lost(text: str, limit: int) -> None:
 
 def asked(parts: Sequence[str] = ("observe",), wished: Sequence[Kind] = (), **places: str) -> LLMRequest:
     return request("observe", whole(CHAT), load("session"), parts, places, wished)
-
-
-def test_a_question_holds_the_part_and_what_is_known() -> None:
-    question = asked(step="s-1", type="GOAL", known="- Ada lives in Porto.")
-    assert (question.purpose, question.version) == ("observe", "session v1")
-    assert framed(question.prompt, "conversation").splitlines()[0] == whole(CHAT).transcript.splitlines()[0]
-    assert framed(question.prompt, "conversation").count("2026-01-02 12:00") == 1, "where the hour changes"
-    assert framed(question.prompt, "known") == "- Ada lives in Porto."
-    assert 'the GOAL "s-1"' in question.prompt
-    assert 'the session "unnamed"' in asked(step="", type=" ".strip()).prompt
 
 
 @each(
@@ -282,15 +258,11 @@ SAID = (
 @each(
     ("quote", "is_said"),
     [
-        ("“We moved the sessions to PostgreSQL”", True),
         ("…ssions to PostgreSQL in May: Redis", True),
         ("We moved ... in May ... at every RÉSTART...", True),
-        ("réstart of main.py", True),
         ("the sessions moved to PostgreSQL", False),
         ("We moved … the shop", False),
         ("at every restart … We moved the sessions", False),
-        ("PostgreSQL", False),
-        ("…", False),
     ],
 )
 def test_the_words_of_a_quote_and_their_order_count_and_not_how_they_are_written(
@@ -318,23 +290,6 @@ def test_what_is_dropped_is_counted() -> None:
     reading = read(json.dumps({"findings": findings, "insights": insights}), whole(CHAT), CHAT)
     assert [one.text for one in reading.observations] == ["One thing.", long]
     assert reading.dropped == {"blank": 3, "too long": 1, "no text": 4, "repeated": 1, "too short": 1}
-
-
-@each(
-    ("written", "found"),
-    [
-        (
-            '{"findings": ["One thing."], "lessons": ["Two things."]}',
-            [("finding", "One thing."), ("lesson", "Two things.")],
-        ),
-        ('["One thing.", {"text": "Two things."}]', [("finding", "One thing."), ("finding", "Two things.")]),
-        ('{"findings": ["吃素"]}', [("finding", "吃素")]),
-        ("{}", []),
-        ('{"findings": null, "insights": [], "lessons": false}', []),
-    ],
-)
-def test_other_ways_to_write_it_are_read(written: str, found: list[tuple[str, str]]) -> None:
-    assert [(one.kind, one.text) for one in read(written, whole(CHAT), CHAT).observations] == found
 
 
 @each("nothing", ["none", "N/A", "1 2 3", "—", "[]", "n", "🙂 🙂"])
@@ -393,7 +348,6 @@ def sourced(text: str, quote: str, *said: tuple[Role, str]) -> Observation:
 
 
 DENTIST = ("assistant", "Your dentist is Dr. Lee.")
-BUDGET = ("assistant", "The budget is 1,200 euros, so it will do.")
 
 
 @each(
@@ -401,7 +355,6 @@ BUDGET = ("assistant", "The budget is 1,200 euros, so it will do.")
     [
         ("Ada's dentist is Dr. Lee.", "Dr. Lee", [("user", "Is my dentist Dr. Lee?"), DENTIST]),
         ("Ada's dentist is Dr. Lee.", "dentist is", [("user", "Tell me who my dentist is."), DENTIST]),
-        ("The budget is 1,200 euros.", "The budget", [("user", "The budget is fine."), BUDGET]),
         (
             "Ada moves on 5 May 2026.",
             "on 5 May",
@@ -421,8 +374,6 @@ def test_what_the_user_only_mentions_is_not_the_users_word(
     [
         ("Ada moved to Lisbon on 1 January 2026.", "moved to Lisbon", "I moved to Lisbon yesterday."),
         ("The user prefers tabs over spaces.", "use tabs", "we use tabs, never spaces"),
-        ("The budget is 1,200 euros.", "the budget is 1,200", "Is it? The budget is 1,200 euros."),
-        ("Ada wohnt in Berlin.", "wohne in Berlin", "Ich wohne in Berlin."),
         ("用户喜欢喝咖啡和茶", "喜欢喝咖啡和茶", "我喜欢喝咖啡和茶。"),
     ],
 )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
 from holdfast import InvalidInput, Memory
 from holdfast.prompt.window import LastN, Lossless
 from holdfast.types import Receipt
-from holdfast_cli.formats.everything import export_everything
-from holdfast_cli.formats.importing import import_paths
 from learning_scripts import hold, texts
 
 TOLD = "Remember that I live in Lisbon, in the Rua das Flores, with my sister Ines."
@@ -42,20 +39,6 @@ def test_what_a_prompt_showed_elsewhere_is_not_learned(reopen: Reopen, prompted:
     memory.chat("home").extract()
     assert (texts(memory) == [key.text]) is prompted
     assert [list(receipt.hits) for receipt in memory.chat("home").receipts()] == ([shown] if prompted else [])
-
-
-def test_what_several_workers_showed_counts_together(reopen: Reopen) -> None:
-    one, other, third = reopen(), reopen(), reopen()
-    hold(one, "before", [TOLD, "Thank you.", "We open the shop at 9:30 on Saturdays."])
-    one.chat("home").append(role="user", content=QUESTION)
-    first = one.chat("home").prompt(700, "Lisbon Flores", limit=1).hits
-    second = other.chat("home").prompt(700, "shop Saturdays", limit=1).hits
-    assert {hit.seq for hit in first}.isdisjoint(hit.seq for hit in second)
-    answer = third.chat("home").append(role="assistant", content=ANSWER)
-    assert set(answer.shown) >= {f"before#{hit.seq}" for hit in (*first, *second)}
-    assert [one.hits for one in third.chat("home").receipts()] == [
-        tuple(f"before#{hit.seq}" for hit in second)
-    ]
 
 
 def test_a_turn_that_goes_on_elsewhere_was_shown_the_same(reopen: Reopen) -> None:
@@ -120,16 +103,6 @@ def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_has_its_recei
     assert (receipt.seq, receipt.hits) == (2, answer.shown)
     chat.append(role="assistant", content="And more.")
     assert chat.receipts() == [receipt]
-
-
-def test_the_same_message_twice_is_one_answer(memory: Memory) -> None:
-    asked(memory)
-    chat = memory.chat("home")
-    for _ in range(2):
-        chat.prompt(700, QUESTION)
-        answer = chat.append(role="assistant", content="Lisbon.", id="a")
-        assert "before#1" in answer.shown
-    assert [receipt.seq for receipt in chat.receipts()] == [answer.seq]
 
 
 def test_receipts_are_kept_for_the_newest_messages(memory: Memory) -> None:
@@ -221,24 +194,3 @@ def test_receipts_of_erased_answers_and_digests_of_erased_questions_go(memory: M
     assert [(receipt.seq, receipt.query != "") for receipt in chat.receipts()] == [(4, False), (6, True)]
     chat.append(role="assistant", content="The last.")
     assert chat.receipts(1)[0].query == ""
-
-
-# Export and import
-
-
-def test_receipts_come_back_with_the_versions_that_they_name(memory: Memory, tmp_path: Path) -> None:
-    asked(memory)
-    memory.remember("Likes tea")
-    chat = memory.chat("home")
-    chat.prompt(700, QUESTION)
-    chat.append(role="assistant", content="Lisbon.")
-    path = tmp_path / "all.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        export_everything(memory, file)
-    with Memory(":memory:", user="eve") as empty, Memory(":memory:", user="bob") as other:
-        other.remember("Lives in Kiel")
-        for _ in range(2):
-            import_paths(empty, path)
-            import_paths(other, path)
-        assert empty.chat("home").receipts() == chat.receipts()
-        assert [receipt.version for receipt in other.chat("home").receipts()] == [2]

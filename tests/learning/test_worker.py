@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
 from holdfast import InvalidInput, Memory
 from learning_scripts import SESSION, START, Clock, Model, failing, finding, framed, hold, learned, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, kinds, opened
-from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -78,23 +76,6 @@ def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memo
     assert (sorted(kinds(done.done)), done.waiting) == (["reflect", "tidy"], 0)
 
 
-def test_what_rules_have_read_waits_for_a_model(memory: Memory, clock: Clock) -> None:
-    hold(memory).end()
-    assert memory.learning.work().waiting == 1, "reflection on the chat"
-    clock.move(hours=2)
-    assert memory.learning.work().waiting == 3, "and to learn from it, and its episode"
-    assert memory.learning.work(llm=Model({"reflect": offers()})).waiting == 0
-
-
-@pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a")])
-def test_what_is_due_longest_is_done_first(quick: Memory, clock: Clock, order: tuple[str, ...]) -> None:
-    for chat in order:
-        hold(quick, chat).end()
-        clock.move(minutes=1)
-    result = quick.learning.work()
-    assert list(dict.fromkeys(job.chat for job in result.done)) == list(order)
-
-
 def test_a_limit_leaves_the_rest_for_the_next_worker(memory: Memory) -> None:
     for chat in ("one", "two"):
         hold(memory, chat).end()
@@ -121,22 +102,6 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
     last = quick.learning.work(llm=model, until=clock.now + HOUR)
     assert (len(model.asked("observe")), last.postponed) == (3, ()), "what was asked is not asked again"
     assert quick.learning.jobs() == []
-
-
-@each(
-    "wrong",
-    [
-        {"limit": -1},
-        {"until": "tomorrow"},
-        {"prompts": {"session": "v99"}},
-        {"prompts": {"nothing": "v1"}},
-    ],
-)
-def test_work_refuses_what_it_cannot_use(quick: Memory, wrong: dict[str, Any]) -> None:
-    hold(quick).end()
-    with pytest.raises(InvalidInput):
-        quick.learning.work(**wrong)
-    assert {job.status for job in quick.learning.jobs()} == {"open"}
 
 
 # Sessions that nobody ended
@@ -204,16 +169,6 @@ def test_one_that_failed_for_good_waits_until_somebody_opens_it_again(clock: Clo
         assert memory.learning.jobs() == []
 
 
-@each("before", [timedelta(0), timedelta(seconds=30)])
-def test_near_the_end_of_the_calendar_a_job_that_fails_waits(before: timedelta) -> None:
-    with Memory(":memory:", user="ada", clock=lambda: datetime.max.replace(tzinfo=UTC) - before) as memory:
-        hold(memory).end()
-        memory.learning.work(llm=Model({"observe": failing, "episode": failing}))
-        last = datetime.max.replace(tzinfo=UTC)
-        assert {(job.status, job.due) for job in memory.learning.jobs()} == {("open", last)}
-        assert all("out of range" not in job.error for job in memory.learning.jobs())
-
-
 def test_a_job_that_is_not_there_and_an_unknown_status_are_refused(quick: Memory) -> None:
     for name in ("observe:nothing", "", "x" * 10_000):
         with pytest.raises(InvalidInput):
@@ -255,19 +210,6 @@ def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock
     assert [asked(), asked(), asked()] == [1, 0, 0]
     memory.remember("The cat of the shop is called Momo.", merge=False)
     assert [asked(), asked()] == [1, 0]
-
-
-def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
-    chat = hold(quick)
-    quick.remember("The shop opens at nine in the morning.", merge=False)
-    quick.remember("The till of the shop is made of oak.", merge=False)
-    for number in range(2):
-        chat.append(role="user", content=f"I am Ada, and this is my visit number {number} to the shop.")
-        assert kinds(quick.learning.reflect(llm=finding()).done) == ["reflect"]
-        assert kinds(quick.learning.consolidate(llm=Model()).done) == ["tidy"]
-
-
-# Times
 
 
 # When a model fails

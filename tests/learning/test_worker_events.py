@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast import Event, InvalidInput, Memory, WorkResult
+from holdfast import Event, Memory, WorkResult
 from holdfast.events import NAMES
-from learning_scripts import SESSION, TEXT, Clock, Model, failing, finding, finds, hold, offers
-from learning_worker import EXTRACTED, kinds, opened
+from learning_scripts import SESSION, TEXT, Model, failing, finding, finds, hold, offers
+from learning_worker import EXTRACTED, kinds
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -67,19 +67,6 @@ def test_every_event_is_told_of(memory: Memory) -> None:
     assert {event.scope for event in seen} == {memory.scope}
 
 
-def test_an_episode_that_gives_way_is_told_of(clock: Clock) -> None:
-    with opened(clock, episodes=1) as memory:
-        seen = watched(memory, "evicted", "retracted")
-        for name in ("shop", "mill"):
-            hold(memory, name).end()
-            memory.learning.work()
-            clock.move(days=1)
-        assert [event.name for event in seen] == ["evicted"]
-        gone = seen[0].record
-        assert gone is not None
-        assert (gone.kind, gone.chat, gone.retracted) == ("episode", "shop", True)
-
-
 def test_progress_is_told_before_a_job_and_after_it(memory: Memory) -> None:
     hold(memory).end()
     told: list[WorkResult] = []
@@ -101,19 +88,6 @@ def test_work_whose_jobs_all_failed_says_so(memory: Memory) -> None:
     assert memory.learning.extract(TEXT, llm=Model()).why == ""
     memory.chat("mill").end()
     assert memory.learning.work().why == "Nothing more is due.", "some were done"
-
-
-def test_observers_are_called_in_their_order_until_they_are_off(quick: Memory) -> None:
-    heard: list[str] = []
-    off = quick.on("learned", lambda _: heard.append("first"))
-    second = lambda _: heard.append("second")  # noqa: E731 - one observer, twice
-    quick.on("learned", second)
-    quick.on("learned", second)
-    quick.remember("The shop opens at nine in the morning.")
-    off()
-    off()
-    quick.remember("The till is made of oak.")
-    assert heard == ["first", "second", "second", "second", "second"]
 
 
 def test_an_observer_that_raises_is_reported_and_breaks_nothing(
@@ -155,12 +129,6 @@ def test_an_observer_may_use_the_memory(memory: Memory) -> None:
     assert f"Learned: {EXTRACTED}" in [record.text for record in memory.records(kind="lesson")]
     assert len(memory.chat("log").history()) == 1
     assert memory.learning.jobs() == []
-
-
-@pytest.mark.parametrize(("event", "observer"), [("dreamt", print), ("", print), ("learned", 5)])
-def test_what_is_no_event_or_no_function_is_refused(quick: Memory, event: str, observer: Any) -> None:
-    with pytest.raises(InvalidInput):
-        quick.on(event, observer)
 
 
 # Awaited

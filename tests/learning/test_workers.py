@@ -72,18 +72,6 @@ def memory() -> Iterator[Memory]:
         yield opened
 
 
-def test_an_append_is_noticed_for_a_moment(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, began = memory._runtime, time.monotonic()
-    monkeypatch.setattr("holdfast.learning.workers.APPENDING", FOR_EVER)
-    assert not opened.workers.is_appended_to(began)
-    memory.chat("c").append(role="user", content="Hello.")
-    assert opened.workers.is_appended_to(began)
-    memory.learning.work()
-    assert not opened.workers.is_appended_to(time.monotonic()), "it was before"
-    monkeypatch.setattr("holdfast.learning.workers.APPENDING", 0)
-    assert not opened.workers.is_appended_to(began), "it is long ago"
-
-
 @contextmanager
 def appending(memory: Memory) -> Iterator[None]:
     """Append on another thread all the time; begins with the first append."""
