@@ -21,10 +21,8 @@ from holdfast import Damaged, Memory
 from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
 from holdfast.tools.files import TOOL
 from soak import cases
-from tables import each
 
 PLAN = "/memories/plan.md"
-UNKNOWN = "Unknown command. Use one of view, create, str_replace, insert, delete, rename."
 
 
 @pytest.fixture
@@ -135,24 +133,6 @@ def test_the_sdk_is_told_of_it_and_can_clear_it() -> None:
         assert memory.changes()[0].by == "user"
         assert tool.clear_all_memory() == "All memory cleared"
         assert tool.files.paths() == []
-
-
-@each(
-    ("given", "told"),
-    [
-        (None, UNKNOWN),
-        ({"command": "format"}, UNKNOWN),
-        (command("create", path=PLAN), "The command `create` needs `file_text`."),
-        (command("view", path="/etc/passwd"), "Path must start with /memories, got: /etc/passwd"),
-        (command("view", path=PLAN), f"The path {PLAN} does not exist. Please provide a valid path."),
-        (
-            command("create", path=PLAN, file_text="\u200b"),
-            "The text is blank. Give it at least one visible character.",
-        ),
-    ],
-)
-def test_whatever_a_model_asks_it_gets_an_answer(tool: MemoryTool, given: object, told: str) -> None:
-    assert refusal(lambda: tool.call(given)) == told
 
 
 def test_a_memory_that_is_closed_is_an_answer_too() -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import timedelta
-from threading import Barrier
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Conflict, InvalidInput, Memory
+from holdfast import Conflict, Memory
 from holdfast.port.items import Items
-from holdfast.providers.null import NullMemory
 from index_damage import damage
 from learning_scripts import Clock
 
@@ -68,27 +64,6 @@ def test_an_item_is_replaced_only_at_the_revision_that_was_read(memory: Memory) 
     assert (found.data, found.revision) == (b"4", 3)
 
 
-def test_of_writers_at_once_one_replaces(shared_location: str) -> None:
-    with Memory(shared_location, user="ada") as memory:
-        Items(memory, "blobs").put({"k": b"0"})
-        barrier = Barrier(4)
-
-        def write(number: int) -> int | None:
-            with Memory(shared_location, user="ada") as own:
-                table = Items(own, "blobs")
-                barrier.wait()
-                with suppress(Conflict):
-                    table.replace("k", b"%d" % number, 1)
-                    return number
-            return None
-
-        with ThreadPoolExecutor(4) as threads:
-            won = [number for number in threads.map(write, range(4)) if number is not None]
-        item = Items(memory, "blobs").get("k")
-        assert item is not None
-        assert [b"%d" % number for number in won] == [item.data]
-
-
 def test_what_has_expired_is_not_there(memory: Memory, clock: Clock) -> None:
     table = Items(memory, "blobs")
     table.put({"soon": b"1", "later": b"2"}, expires=table.now + 60_000_000)
@@ -125,8 +100,3 @@ def test_a_changed_item_is_noticed(memory: Memory) -> None:
         ),
     )
     assert any("an item of 'blobs', b'k'" in problem for problem in memory.verify().problems)
-
-
-def test_a_memory_that_stores_nothing_has_no_items() -> None:
-    with pytest.raises(InvalidInput, match="stores nothing"):
-        Items(NullMemory(), "blobs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -186,9 +186,3 @@ def test_a_query_without_words_finds_its_emoji_or_nothing(quick: Memory, query: 
     quick.chat("old").append([{"role": "user", "content": "Ship it 👍", "id": "1"}])
     retriever = HoldfastRetriever(memory=quick)
     assert len(retriever.invoke(query)) == len(asyncio.run(retriever.ainvoke(query))) == found
-
-
-def test_a_retriever_has_a_memory(memory: Memory) -> None:
-    with pytest.raises(ValueError, match="This is no memory"):
-        HoldfastRetriever(memory=cast("Any", "a text"))
-    assert "memory" not in repr(HoldfastRetriever(memory=memory))

@@ -19,7 +19,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 
-from holdfast import Conflict, Damaged, InvalidInput, Memory
+from holdfast import Damaged, InvalidInput, Memory
 from holdfast.integrations.langgraph import HoldfastSaver
 from holdfast.port.items import Items
 from programs import start
@@ -199,21 +199,6 @@ def test_subgraphs_have_checkpoints_of_their_own_and_say_nothing_twice(saver: Ho
     graph.invoke(Command(resume="a coach"), thread())
     assert said(saver) == [("user", BERLIN), ("assistant", "Noted: a coach")]
     assert len({one.config["configurable"]["checkpoint_ns"] for one in saver.list(thread())}) == 2
-
-
-def test_a_copied_thread_goes_its_own_way(memory: Memory) -> None:
-    saver = HoldfastSaver(memory)
-    graph = answering(ANSWER, "In May.", "In June.").compile(checkpointer=saver)
-    graph.invoke({"messages": BERLIN}, thread("one"))
-    saver.copy_thread("one", "two")
-    with pytest.raises(Conflict):
-        saver.copy_thread("one", "two")
-    graph.invoke({"messages": "When?"}, thread("two"))
-    assert contents(graph.get_state(thread("one"))) == [BERLIN, ANSWER]
-    assert contents(graph.get_state(thread("two"))) == [BERLIN, ANSWER, "When?", "In May."]
-    saver.delete_thread("one")
-    assert [content for _, content in said(saver, "two")] == [BERLIN, ANSWER, "When?", "In May."]
-    assert contents(graph.get_state(thread("two")))[0] == BERLIN
 
 
 def test_pruning_keeps_the_newest_and_deletes_what_nothing_needs(memory: Memory) -> None:

@@ -50,18 +50,6 @@ def test_words_find_items_by_their_stems_best_first(memory: Memory) -> None:
     assert keys(store.search(HERE, query="?!")) == ["car", "run", "tea"]
 
 
-def test_items_are_found_by_their_fields(memory: Memory) -> None:
-    store = HoldfastStore(memory, index={"fields": ["text"]})
-    store.put(HERE, "own", {"text": "tea", "notes": [{"text": "coffee\ncups"}]}, index=["notes[*].text"])
-    store.put(HERE, "default", {"text": "tea", "title": "coffee"})
-    store.put(HERE, "none", {"text": "tea coffee"}, index=False)
-    assert ranked(store.search(HERE, query="tea")) == ["default"]
-    assert ranked(store.search(HERE, query="cup of coffee")) == ["own"]
-    whole = HoldfastStore(memory)
-    assert ranked(whole.search(HERE, query="coffee")) == ["own", "default"]
-    assert ranked(whole.search(HERE, query="title")) == []
-
-
 def test_filters_compare_as_json_does(memory: Memory) -> None:
     store = HoldfastStore(memory)
     fill(store)
@@ -210,14 +198,6 @@ def test_any_embedder_ranks_by_meaning(location: str, embed: object) -> None:
         fresh = HoldfastStore(memory, index=config)
         assert keys(fresh.search(HERE, query="yyyy"))[:1] == ["y"]
         assert ranked(HoldfastStore(memory).search(HERE, query="yyyy")) == ["y"]
-
-
-def test_the_embedder_of_the_memory_is_used_and_its_calls_are_metered(tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db", user="ada", embed=letters) as memory:
-        store = HoldfastStore(memory)
-        store.put(HERE, "k", {"text": "zzzz"})
-        assert store.search(HERE, query="zzzz")[0].score is not None
-        assert memory.learning.usage().calls == 2
 
 
 def test_an_embedder_that_fails_stores_nothing(quick: Memory) -> None:

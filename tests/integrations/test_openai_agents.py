@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -19,8 +18,6 @@ from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items
 from holdfast import Conflict, Damaged, InvalidInput, Memory, Message
 from holdfast.integrations import openai_agents, session_items
 from holdfast.integrations.openai_agents import HoldfastSession
-from holdfast.providers.null import NullMemory
-from holdfast.providers.tracing import traced
 from holdfast.store import payloads
 from holdfast.store.payloads import Payload
 from index_damage import damage
@@ -167,17 +164,6 @@ def test_damage_of_an_item_is_named(memory: Memory, column: str, value: str) -> 
     damage(memory, lambda tx, space: tx.all(update, space=space, value=value))
     with pytest.raises(Damaged, match="trip#2"):
         items(session)
-
-
-@pytest.mark.parametrize("make", [lambda memory: NullMemory(), traced])
-def test_other_memories_do_as_well(memory: Memory, make: Callable[[Memory], Memory]) -> None:
-    session = HoldfastSession(make(memory), "trip")
-    add(session, *(said(f"item {n}") for n in range(3)))
-    there = [] if isinstance(session._memory, NullMemory) else [said(f"item {n}") for n in range(3)]
-    assert items(session) == there
-    assert items(session, 2) == there[-2:]
-    assert pop(session) == (there[-1] if there else None)
-    assert items(session) == there[:-1]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from agents import Agent, Runner
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, items, pop, said
+from openai_sessions import QUIET, Item, add, answer, items, pop, said
 
 from holdfast import Memory
 from holdfast.integrations.openai_agents import HoldfastSession
@@ -136,17 +136,6 @@ def test_within_a_budget_a_run_is_given_what_a_prompt_gives(memory: Memory) -> N
     assert items(session, 3) == items(session, -1)[-3:]  # a limit counts items
     add(session, said("\N{THUMBS UP SIGN}"))  # nothing to recall
     assert "<summary " in str(items(session)[1]["content"])
-
-
-def test_a_large_output_of_an_older_turn_is_a_placeholder(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", budget=8_000)
-    output = {**OUTPUT, "output": "a line of a log " * 700}
-    add(session, said("Read the log."), CALL, output, said("And now?"))
-    first, call, short, *_, last = items(session)  # what is no longer shown can be recalled
-    assert [first, call, last] == [said("Read the log."), CALL, said("And now?")]
-    assert {**short, "output": output["output"]} == output
-    assert "it is message trip#3" in str(short["output"])
-    assert items(session, -1)[2] == output
 
 
 def test_a_run_that_leaves_more_than_the_budget_compacts_the_chat(memory: Memory) -> None:

@@ -16,8 +16,6 @@ from pydantic_agents import (
     look_up,
     say,
     stored,
-    weather,
-    words,
 )
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
@@ -88,14 +86,6 @@ def test_what_tools_change_later_is_stored_once_as_it_was_first(chat: Chat) -> N
         check_accepted(shown)
 
 
-def test_the_framework_keeps_its_own_history(chat: Chat) -> None:
-    agent = Agent(Watched(look_up).model, tools=[weather], capabilities=[Remembering(chat)])
-    agent.run_sync("Hello")
-    result = agent.run_sync("The weather?")
-    assert words(result.all_messages()) == words(result.new_messages())
-    assert len(result.new_messages()) == 4
-
-
 def long_weather(chat: Chat, watched: Watched, times: int, budget: int) -> Agent[Any, str]:
     """Make an agent whose tool answers at length."""
     agent = Agent(watched.model, capabilities=[Remembering(chat, budget=budget, recall=False)])
@@ -135,18 +125,6 @@ def test_a_result_that_does_not_fit_is_cut_to_its_beginning_and_end(chat: Chat) 
     check_accepted(watched.shown[-1])
     assert ["is not shown" in one for one in results(watched)] == [True, True]
     assert tokens(watched) <= 2_000
-
-
-def test_a_large_result_of_an_older_run_is_a_placeholder(chat: Chat) -> None:
-    watched = Watched(look_up)
-    agent = long_weather(chat, watched, 500, 8_000)
-    agent.run_sync("The weather?")
-    assert results(watched) == [f"sun in {city} " * 500 for city in ("Lisbon", "Berlin")]
-    agent.run_sync("Thanks.")
-    short = results(watched)
-    assert ["monday#3" in short[0], "monday#4" in short[1]] == [True, True]
-    assert all(len(one) < 450 for one in short)
-    check_accepted(watched.shown[-1])
 
 
 @pytest.mark.slow

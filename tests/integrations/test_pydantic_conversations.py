@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic_agents import Watched, look_up, say, weather
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
+from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import (
     ConversationConflict,
@@ -71,28 +71,6 @@ def test_a_conversation_is_carried_from_run_to_run_and_over_a_restart(location: 
         assert [message.role for message in chat.history()] == ["system", *roles]
         assert "The weather?" in [hit.text for hit in memory.recall("weather")]
         assert memory.verify().ok
-
-
-def test_a_run_that_waits_for_approval_goes_on_after_a_restart(location: str) -> None:
-    agent = Agent(Watched(look_up).model, output_type=[str, DeferredToolRequests])
-    agent.tool_plain(requires_approval=True)(weather)
-
-    async def program(memory: Memory) -> None:
-        store = HoldfastConversationStore(memory)
-        await talk(store, agent, "trip", "The weather?")
-        conversation = await found(HoldfastConversationStore(memory), "trip")
-        waiting = conversation.deferred_tool_requests
-        assert waiting is not None
-        answers = DeferredToolResults(approvals={call.tool_call_id: True for call in waiting.approvals})
-        result = await agent.run(conversation=conversation, deferred_tool_results=answers)
-        assert result.output == "sun in Lisbon and sun in Berlin"
-        await store.save(result)
-        again = await found(store, "trip")
-        assert again.deferred_tool_requests is None
-        assert again.messages == result.all_messages()
-
-    with Memory(location, user="ada") as memory:
-        asyncio.run(program(memory))
 
 
 # Beside the framework's own store ---------------------------------------------------------------------------

@@ -141,15 +141,6 @@ def _feedback(text: str) -> RetryFeedbackPart:
     return RetryFeedbackPart(text, retry=RetryInfo("model_retry"))
 
 
-@each("arguments", ["", "no json", "[1]", '{"a":' * 5_000, "[" * 100_000])
-def test_arguments_that_are_no_object_are_kept_as_text(arguments: str) -> None:
-    messages: list[ModelMessage] = [ModelResponse([ToolCallPart("look", arguments, "c1")])]
-    with Memory(":memory:") as memory:
-        (message,) = memory.chat("monday").append(to_messages(messages))
-    assert message.calls[0].arguments == (arguments or {})
-    assert to_model_messages([message]) == messages
-
-
 def test_what_an_application_keeps_beside_a_result_need_not_be_json() -> None:
     part = ToolReturnPart("look", "done", "c1", metadata=object())
     (message,) = to_messages([ModelRequest([part])])

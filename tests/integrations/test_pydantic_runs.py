@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_agents import Watched, asked, call, check_accepted, look_up, say, stored, weather
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, Tool
+from pydantic_ai import Agent, DeferredToolRequests, RunContext, Tool
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -86,20 +86,6 @@ def test_a_run_that_is_cancelled_leaves_what_was_said(chat: Chat, runner: asynci
     assert chat.history()[1].calls
 
 
-def test_a_retry_is_a_result_of_its_call(chat: Chat) -> None:
-    watched = Watched(look_up)
-    agent = Agent(watched.model, capabilities=[Remembering(chat)])
-
-    @agent.tool_plain(name="weather")
-    def unsure(city: str) -> str:
-        raise ModelRetry(f"Not {city}.")
-
-    agent.run_sync("The weather?")
-    for shown in watched.shown:
-        check_accepted(shown)
-    assert "Not Lisbon." in stored(chat)[2][1]
-
-
 def test_the_chat_of_a_run_is_chosen_by_its_context(memory: Memory, runner: asyncio.Runner) -> None:
     @dataclass
     class Deps:
@@ -117,26 +103,6 @@ def test_the_chat_of_a_run_is_chosen_by_its_context(memory: Memory, runner: asyn
     for user in ("ada", "bob", "eve"):
         assert stored(memory.scoped(user=user).chat("monday"))[0] == ("user", f"I am {user}.")
         assert len(memory.scoped(user=user).chat("monday").history()) == 2
-
-
-def test_a_result_that_comes_later_finds_its_call(chat: Chat) -> None:
-    watched = Watched(look_up)
-    remembering = Remembering[object](chat, recall=False)
-    agent = Agent(watched.model, output_type=[str, DeferredToolRequests], capabilities=[remembering])
-
-    @agent.tool_plain(name="weather", requires_approval=True)
-    def asking(city: str) -> str:
-        return weather(city)
-
-    paused = agent.run_sync("The weather?")
-    assert isinstance(paused.output, DeferredToolRequests)
-    agent.run_sync("Hello, meanwhile.")
-    assert watched.words() == ["user-prompt: The weather?", "user-prompt: Hello, meanwhile."]
-    results = paused.output.build_results(approve_all=True)
-    done = agent.run_sync(message_history=paused.all_messages(), deferred_tool_results=results)
-    assert done.output == "sun in Lisbon and sun in Berlin"
-    assert len(chat.history()) == 7
-    check_accepted(watched.shown[-1])
 
 
 def interrupted(chat: Chat, memory: Memory) -> Chat:

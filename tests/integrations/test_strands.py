@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Damaged, InvalidInput, Memory
+from holdfast import Memory
 
 pytest.importorskip("strands", reason="needs: pip install '.[strands]', apart from the rest")
 from strands import Agent, tool
@@ -146,22 +146,6 @@ def test_a_new_version_takes_the_place_of_a_message(
     assert "My code is secret." not in str([one.raw for one in memory.chat(CHAT).history()])
 
 
-def test_what_is_no_message_of_strands_is_told(repository: HoldfastSessionRepository, memory: Memory) -> None:
-    for wrong in (
-        message(-1, "x"),
-        SessionMessage({"role": "user", "content": [{"text": "x"}]}, "0"),
-        SessionMessage({"role": "user", "content": [{"text": "x", "of": object()}]}, 0),
-    ):
-        with pytest.raises(InvalidInput):
-            repository.create_message("trip", "default", wrong)
-    memory.chat(CHAT).append(role="user", content="not through Strands")
-    assert repository.list_messages("trip", "default") == []
-    id = memory.chat(CHAT).history()[0].id
-    repository._table.put({"message/" + "0" * 16: f'["{id}"]'.encode()}, CHAT)
-    with pytest.raises(Damaged, match="Message 1 of the chat"):
-        repository.list_messages("trip", "default")
-
-
 def test_sessions_agents_and_users_cannot_see_each_other(
     repository: HoldfastSessionRepository, memory: Memory
 ) -> None:
@@ -185,20 +169,6 @@ def test_a_session_is_erased(repository: HoldfastSessionRepository, memory: Memo
     assert memory.chats() == []
     assert repository.read_session("trip") is repository.read_agent("trip", "a/b\x00") is None
     assert repository.read_session("trip2") is not None
-
-
-def test_a_session_goes_on_after_its_words_were_erased(
-    repository: HoldfastSessionRepository, memory: Memory
-) -> None:
-    for number, text in enumerate("abcd"):
-        repository.create_message("trip", "default", message(number, text))
-    memory.erase(chat=CHAT, messages=2)
-    assert texts(one.message for one in repository.list_messages("trip", "default")) == ["a", "c", "d"]
-    assert repository.read_message("trip", "default", 1) is None
-    # A place is the same before and after.
-    assert texts(one.message for one in repository.list_messages("trip", "default", offset=2)) == ["c", "d"]
-    memory.erase(chat=CHAT)
-    assert repository.read_agent("trip", "default") is None
 
 
 steps = st.lists(

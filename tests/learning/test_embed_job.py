@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embedders import letters, meaning
-from holdfast import Learning, Limit, Memory, Message, WorkResult
+from holdfast import Learning, Memory, Message, WorkResult
 from holdfast.llm.embedding import LONGEST, Embed
 from holdfast.search.vectors import SCALE, STORED
 from holdfast.store import vectors
@@ -132,22 +132,6 @@ def test_what_cannot_be_found_is_not_embedded() -> None:
 
 
 # What it costs
-
-
-def test_calls_are_metered_and_limited(clock: Clock) -> None:
-    learning = Learning(kinds=(), texts=1, limits={"embed": Limit(calls=2), "": Limit(calls=0)})
-    with Memory(":memory:", user="ada", embed=meaning, learning=learning, clock=clock) as memory:
-        fill(memory)
-        done = work(memory)
-        assert "limit of 2 calls" in done.why
-        (line,) = memory.learning.usage().lines
-        assert (line.purpose, line.model, line.outcome, line.calls) == ("embed", "meaning", "answered", 2)
-        assert memory.learning.embedding()[0].done == 2
-        clock.move(hours=2)
-        assert work(memory).calls == 2
-        clock.move(hours=2)
-        work(memory)
-        assert memory.learning.embedding()[0].done == 4
 
 
 def test_a_failure_is_tried_again_and_moves_nothing(location: str, clock: Clock) -> None:

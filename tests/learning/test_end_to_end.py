@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,9 +24,7 @@ pytestmark = pytest.mark.slow
 
 SESSIONS = 8
 NAME = "openai-chat:scripted"
-LEARNED = ("session v1",)
 LEAST, LONGEST = 8, 900  # words and characters of a sentence that is quoted
-_WORDS = re.compile(r"\w+")
 
 
 class Done(NamedTuple):
@@ -61,12 +58,6 @@ def everything(memory: Memory) -> list[Record]:
     return [*memory.records(), *list(memory.quarantine)]
 
 
-def range_of(record: Record) -> range:
-    """Give the seqs of the messages that a record came from."""
-    assert record.messages is not None
-    return range(record.messages[0], record.messages[1] + 1)
-
-
 def quoted(record: Record) -> str:
     """Give what of a record the script has copied from messages; the rest are our own labels."""
     if record.kind == "episode":
@@ -76,31 +67,12 @@ def quoted(record: Record) -> str:
     return record.text
 
 
-def words_of(*texts: str) -> set[str]:
-    return {word for text in texts for word in _WORDS.findall(text.casefold())}
-
-
 def test_all_jobs_are_done(done: Done) -> None:
     assert (done.result.postponed, done.result.failed, done.result.waiting) == ((), (), 0)
     kinds = Counter(job.kind for job in done.result.done)
     assert (kinds["observe"], kinds["episode"]) == (SESSIONS, SESSIONS)
     assert kinds["reflect"] >= 1
     assert [job for job in done.memory.learning.jobs() if job.kind in ("observe", "episode")] == []
-
-
-def test_every_record_comes_from_real_messages_that_hold_its_words(done: Done) -> None:
-    for record in everything(done.memory):
-        history = {one.seq: one for one in done.memory.chat(record.chat).history()}
-        messages = [history[seq] for seq in range_of(record)]
-        words = words_of(*(message.content for message in messages))
-        assert words_of(quoted(record)) <= words
-        assert (len(messages) == len(history)) is (record.kind == "episode")
-        assert record.agent == "coder"
-        assert record.source in ("", f"session:{record.chat}")
-        # What stands of a chat with external sources, while the model's episode of it waits.
-        by_rules = record.kind == "episode" and record.meta["learned"] == "rules"
-        assert by_rules or record.meta["learned"] in LEARNED
-        assert by_rules or record.meta["model"] == NAME
 
 
 def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coding_sessions import called, rendered
+from coding_sessions import called
 from holdfast import Message, ToolCall
 from holdfast.learning import episode_text
 from holdfast.learning.episode_text import Episode, compose
@@ -159,18 +159,6 @@ def test_what_a_client_wrote_is_in_no_episode(text: str) -> None:
 
 
 # Files
-
-
-def test_a_file_that_is_written_in_several_ways_is_one() -> None:
-    messages = [
-        Message(
-            "user", "See client.py, please, and https://example.org/a/other.py; it is Node.js, v1.2, e.g. so."
-        ),
-        rendered("read", "Read", " `./pkg/client.py`"),
-        rendered("write", "Edit", "", "The file /srv/x/pkg/client.py has been updated successfully."),
-        Message("assistant", "Done."),
-    ]
-    assert compose(messages).files == ("pkg/client.py",)
 
 
 def test_edited_files_come_first_and_strange_arguments_do_no_harm() -> None:

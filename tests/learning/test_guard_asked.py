@@ -124,24 +124,6 @@ def test_a_guard_that_raises_loses_no_text_and_is_asked_again(location: str, clo
         assert flags(memory) == [(), ("instruction",)]
 
 
-def test_a_guard_that_always_raises_has_failed_for_good_and_the_built_in_one_counts(
-    quick: Memory, clock: Clock
-) -> None:
-    def guard(text: str) -> bool:
-        raise RuntimeError(text)
-
-    with opened(":memory:", clock, guard, attempts=2) as memory:
-        say(memory, ORDER, *(f"We decided to keep backups of the shop for {days} days." for days in (3, 4)))
-        memory.chat("c").end()
-        assert {job.kind for job in memory.learning.work().done} == {"observe", "episode"}
-        clock.move(minutes=5)
-        memory.learning.work()
-        (job,) = memory.learning.jobs(status="failed")
-        assert (job.kind, job.chat) == ("guard", "c")
-        assert ORDER not in job.error
-        assert flags(memory)[0] == ("instruction",)
-
-
 @pytest.mark.parametrize("said", [None, 1, "yes", 0.7], ids=str)
 def test_what_is_not_true_or_false_is_a_failure(quick: Memory, clock: Clock, said: object) -> None:
     with opened(":memory:", clock, lambda _: said) as memory:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Learning, Memory
-from holdfast.kinds import Kind
-from learning_scripts import SESSION, Clock, Model, hold, offers, say
+from learning_scripts import SESSION, Clock, Model, hold, offers
 from learning_worker import EXTRACTED
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -101,15 +100,6 @@ def test_a_session_gives_five_facts_in_however_many_parts_it_is_read(clock: Cloc
         assert result.dropped["fact beyond 5 of a session"] == len(EVERY) - MOST
 
 
-def test_reading_the_rest_of_a_session_gives_no_five_more(memory: Memory) -> None:
-    end(memory, *SAID[:4])
-    memory.learning.work(llm=with_facts(*EVERY[:4]))
-    end(memory, *SAID[4:])
-    result = memory.learning.work(llm=with_facts(*EVERY[4:]))
-    assert facts(memory) == [found[0] for found in EVERY[:MOST]]
-    assert result.dropped["fact beyond 5 of a session"] == 3
-
-
 def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
     for text, about, _, _ in EVERY[:3]:
         memory.remember(text, target=about)
@@ -131,16 +121,6 @@ def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
     assert "observe:shop: 1 without words that they rest on" in result.notes
 
 
-def test_what_is_known_only_from_memory_is_no_fact_again(quick: Memory) -> None:
-    quick.remember(PORT[0], target="env")
-    chat = hold(quick, texts=SAID[:2])
-    say(chat, ("user", "Which port was it again? I always forget the number."), ("assistant", PORT[0]))
-    chat.end()
-    result = quick.learning.work(llm=with_facts((PORT[0], "env", 4, PORT[3])))
-    assert [record.evidence for record in quick.records(kind="fact")] == [1]
-    assert result.dropped["recalled"] == 1
-
-
 @pytest.mark.parametrize(
     ("item", "target"),
     [
@@ -159,14 +139,6 @@ def test_a_fact_that_is_nearly_right_is_read_and_one_about_anything_else_dropped
     result = quick.learning.work(llm=answering([item]))
     assert [(one.text, one.target) for one in quick.quarantine] == ([(PORT[0], target)] if target else [])
     assert result.dropped.get("fact that cannot be kept", 0) == (target is None)
-
-
-def test_what_a_model_may_not_write_is_refused(clock: Clock) -> None:
-    own = Kind("fact", "Facts", targets=("user", "env"), merge=True, writers=("user",))
-    with Memory(":memory:", clock=clock, kinds=[own]) as memory:
-        end(memory)
-        result = memory.learning.work(llm=with_facts(PORT))
-        assert (facts(memory), result.dropped["fact not allowed"]) == ([], 1)
 
 
 def test_no_facts_without_a_model(quick: Memory) -> None:

@@ -17,7 +17,7 @@ from holdfast.learning.grounding import Observation, ReadObservations, read_obse
 from holdfast.learning.question import TranscriptPart, request, split_messages, split_text
 from holdfast.llm.json_answers import parse
 from holdfast.llm.llm_request import LLMRequest, Unreadable
-from holdfast.llm.prompt_files import load, versions
+from holdfast.llm.prompt_files import load
 from holdfast.text.tokens import estimate_tokens
 from tables import each
 
@@ -182,31 +182,6 @@ def test_no_word_is_cut_and_none_is_lost(text: str, limit: int) -> None:
 
 def asked(parts: Sequence[str] = ("observe",), wished: Sequence[Kind] = (), **places: str) -> LLMRequest:
     return request("observe", whole(CHAT), load("session"), parts, places, wished)
-
-
-@each(
-    ("parts", "keys", "frames"),
-    [
-        (("observe",), {"findings", "insights", "lessons"}, []),
-        (("observe", "facts"), {"findings", "insights", "lessons", "facts"}, []),
-        (("episode",), {"episode"}, ["draft"]),
-        (("observe", "profile"), {"findings", "insights", "lessons", "profile"}, ["known", "profile"]),
-    ],
-)
-def test_only_what_is_asked_for_stands_in_a_question(
-    parts: Sequence[str], keys: set[str], frames: Sequence[str]
-) -> None:
-    for version in versions("session"):
-        prompt, places = load("session", version), dict.fromkeys(frames, "something")
-        question = request("observe", whole(CHAT), prompt, parts, places)
-        assert question.schema is not None
-        assert set(question.schema["required"]) == keys  # type: ignore[call-overload]  # a list
-        example = parse(question.prompt[question.prompt.index("JSON alone") :])
-        assert isinstance(example, dict)
-        assert example.keys() == keys
-        found = [name for name in ("known", "profile", "draft") if f"<{name}>" in question.prompt]
-        assert found == frames
-        assert not re.search(r"^\[[a-z]+\]", question.prompt, re.MULTILINE)
 
 
 # What is answered

@@ -41,19 +41,6 @@ def test_what_a_prompt_showed_elsewhere_is_not_learned(reopen: Reopen, prompted:
     assert [list(receipt.hits) for receipt in memory.chat("home").receipts()] == ([shown] if prompted else [])
 
 
-def test_a_turn_that_goes_on_elsewhere_was_shown_the_same(reopen: Reopen) -> None:
-    one, other, third = reopen(), reopen(), reopen()
-    asked(one)
-    one.chat("home").prompt(700, QUESTION)
-    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    called = other.chat("home").append({"role": "assistant", "content": "", "tool_calls": [call]})
-    third.chat("home").append({"role": "tool", "tool_call_id": "c1", "content": "42"})
-    assert third.chat("home").append(role="assistant", content=ANSWER).shown == called.shown != ()
-    one.chat("home").prompt(700)
-    assert third.chat("home").append(role="assistant", content="Hello.").shown == ()
-    assert [receipt.seq for receipt in one.chat("home").receipts()] == [2, 5]
-
-
 def test_a_receipt_says_what_the_prompt_was_made_of(memory: Memory) -> None:
     asked(memory)
     memory.remember("Likes tea")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Event, Learning, Memory, Message, ToolCall
-from learning_scripts import SESSION, Answer, Clock, Model, finds, framed, hold, learned
+from learning_scripts import Answer, Clock, Model, finds, framed, hold, learned
 from soak import cases
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -225,15 +225,3 @@ def test_an_episode_is_told_again_shown_as_a_diff_adopted_and_dropped(memory: Me
     memory.undo(by="user")
     assert episode(memory) == before
     assert memory.verify().ok
-
-
-def test_what_the_user_wrote_or_retracted_stays(quick: Memory) -> None:
-    for chat in ("one", "two"):
-        hold(quick, chat, [f"{chat}: {text}" for text in SESSION]).end()
-    quick.learning.work(llm=Model())
-    one, two = quick.records(kind="episode")
-    quick.replace(one.id, "The user told it otherwise.", by="user")
-    quick.retract(two.id, by="user")
-    result = quick.learning.relearn("episodes", llm=telling(THOROUGH))
-    assert (result.added, result.removed) == ((), ())
-    assert episode(quick) == "The user told it otherwise."

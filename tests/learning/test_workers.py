@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from holdfast import Learning, Memory
 from holdfast.learning import workers
 from holdfast.learning.workers import Workers, rest
-from learning_scripts import Clock, Model, hold, known
+from learning_scripts import Clock, Model, hold
 
 WAIT = 60  # seconds until a test that hangs says so
 FOR_EVER = 1e12
@@ -72,27 +71,6 @@ def memory() -> Iterator[Memory]:
         yield opened
 
 
-@contextmanager
-def appending(memory: Memory) -> Iterator[None]:
-    """Append on another thread all the time; begins with the first append."""
-    begun, done = Event(), Event()
-    chat = memory.chat("of another")
-
-    def append() -> None:
-        while not done.wait(0.001):
-            chat.append(role="user", content="Hello.")
-            begun.set()
-
-    thread = Thread(target=append)
-    thread.start()
-    try:
-        assert begun.wait(WAIT)
-        yield
-    finally:
-        done.set()
-        thread.join(WAIT)
-
-
 def prepare(memory: Memory) -> None:
     """Leave four jobs: two sessions to learn from, each with an episode to write."""
     hold(memory).end()
@@ -102,21 +80,6 @@ def prepare(memory: Memory) -> None:
         content="As decided, we will use PostgreSQL for all sessions of the shop from now on.",
     )
     chat.end()
-
-
-@pytest.mark.parametrize("llm", [None, Model()])
-def test_the_same_is_learned_while_others_append(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, llm: Model | None
-) -> None:
-    monkeypatch.setattr(workers, "SLICE", 0)
-    monkeypatch.setattr(workers, "SHARE", 1)
-    prepare(memory)
-    with appending(memory):
-        assert len(memory.learning.work(llm=llm, limit=4).done) == 4
-    with Memory(":memory:", user="ada", clock=Clock(), learning=LEARNING) as alone:
-        prepare(alone)
-        alone.learning.work(llm=llm, limit=4)
-        assert known(memory) == known(alone) != []
 
 
 @pytest.mark.slow

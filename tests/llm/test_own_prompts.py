@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import InvalidInput, Memory
+from holdfast import Memory
 from learning_scripts import BACKUP, SESSION, finding, hold, known, learned, own_prompt, texts
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -23,13 +23,6 @@ def test_a_prompt_of_the_user_s_own_is_asked_and_noted(quick: Memory, prompt: st
     quick.learning.work(llm=model, prompts={"session": prompt})
     assert model.asked("observe")[0].startswith('Say what you learn of the session "')
     assert [record.meta["learned"] for record in learned(quick)] == ["session short"]
-
-
-@pytest.mark.parametrize("asked", [{"prompt": "v99"}, {"prompt": "nothing.md"}, {"kind": "dreams"}])
-def test_a_prompt_or_a_kind_that_is_not_there_is_refused(quick: Memory, asked: dict[str, str]) -> None:
-    hold(quick).extract(llm=finding(BACKUP))
-    with pytest.raises(InvalidInput):
-        quick.learning.relearn(llm=finding(), **asked)  # type: ignore[arg-type]  # as each is named
 
 
 def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memory, prompt: str) -> None:

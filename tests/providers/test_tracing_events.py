@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import tracing_watch
-from opentelemetry.trace import get_current_span
 from tracing_watch import Watched, attributes
 
 from holdfast import InvalidInput, Memory, Message, MissingExtra
@@ -85,15 +84,6 @@ def test_a_callback_that_raises_disturbs_nothing(
     assert [record.name for record in caplog.records] == ["holdfast"] * 3
     assert "zebra" not in caplog.text
     assert len(watched.spans) == 3
-
-
-def test_a_callback_is_called_within_the_span(watched: Watched, real: Memory) -> None:
-    seen: list[bool] = []
-    wrapped = traced(
-        real, on_event=lambda _: seen.append(get_current_span().is_recording()), tracer=watched.tracer
-    )
-    wrapped.version()
-    assert seen == [True]
 
 
 def test_what_cannot_be_called_is_an_error(real: Memory) -> None:
@@ -174,14 +164,6 @@ def test_what_an_agent_does_with_its_tools_is_told(watched: Watched, real: Memor
     assert [record.chat for record in real.records()] == ["a"]
     assert (watched.told().count("recall"), watched.told().count("remember")) == (2, 2)
     assert {event.provider for event in watched.events} == {"holdfast"}
-
-
-def test_opening_tells_nothing(watched: Watched, real: Memory) -> None:
-    wrapped = watched.watch(real)
-    assert wrapped.scoped(user="bob").chat("a") != wrapped.chat("b")
-    off = wrapped.on("learned", print)
-    off()
-    assert watched.events == []
 
 
 def test_what_is_awaited_is_traced(watched: Watched, real: Memory) -> None:

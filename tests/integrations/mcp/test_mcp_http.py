@@ -7,22 +7,16 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from blocking import blocking
 from mcp.client.subscriptions import SubscriptionLost
 
 import mcp_peers
-from holdfast import InvalidInput, Memory
-from holdfast.integrations.mcp import http
-from holdfast.integrations.mcp.server import make_server
-from mcp_peers import ERAS, PATIENCE, Served, command, data, http_client, wait
+from mcp_peers import PATIENCE, Served, command, http_client, wait
 from tables import each
 
 db = mcp_peers.db
@@ -105,26 +99,6 @@ def test_what_is_no_request_is_refused(served: Served) -> None:
         assert 400 <= answered(served.url, token, body).status_code < 500
     assert answered(served.url, token, b" " * (5 << 20)).status_code == 413
     assert httpx2.get(served.url.removesuffix("/mcp"), headers=token, timeout=PATIENCE).status_code == 404
-
-
-def test_ten_clients_at_once_write_and_recall(tmp_path: Path) -> None:
-    path, turns = str(tmp_path / "memory.db"), 5
-
-    def work(number: int) -> None:
-        with blocking(http_client(server.url, server.token, ERAS[number % 2])) as one:
-            for turn in range(turns):
-                words = f"Client {number} saw ship {turn} in the harbour."
-                written = data(one.call_tool("remember", {"text": words, "kind": "insight"}))
-                assert written["did"] == "add"
-                found = data(one.call_tool("recall", {"query": words, "limit": 50}))
-                assert words in [hit["text"] for hit in found["hits"]]
-
-    with Served(path) as server, ThreadPoolExecutor(10) as threads:
-        list(threads.map(work, range(10)))
-    assert server.output == ""
-    with Memory(path, user="ada") as memory:
-        assert memory.version() == len(memory.records(kind="insight")) == 10 * turns
-        assert memory.verify().ok
 
 
 def test_it_ends_though_a_client_listens(tmp_path: Path) -> None:
@@ -245,14 +219,3 @@ def test_idle_sessions_make_room(hurried: Served) -> None:
     assert status == 200
     old = {**token, "Mcp-Session-Id": opened[0].headers["Mcp-Session-Id"]}
     assert answered(hurried.url, old).status_code == 404
-
-
-@each("seconds", [0, -1, float("nan"), float("inf"), True, "1", None])
-def test_limits_are_numbers_above_zero(quick: Memory, seconds: Any) -> None:
-    server = make_server(quick)
-    with pytest.raises(InvalidInput, match="idle_seconds"):
-        http.application(server, idle_seconds=seconds)
-    with pytest.raises(InvalidInput, match="max_sessions"):
-        http.application(server, max_sessions=seconds)
-    with pytest.raises(InvalidInput, match="request_seconds"):
-        http.serve(http.application(server), "127.0.0.1", 0, ready=print, request_seconds=seconds)

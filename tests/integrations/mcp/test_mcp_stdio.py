@@ -177,20 +177,6 @@ def test_a_signal_ends_it(db: str, how: signal.Signals) -> None:
     assert process.returncode == -how
 
 
-def test_who_starts_it_by_hand_is_told_what_it_waits_for(db: str) -> None:
-    keyboard, line = os.openpty()
-    process = subprocess.Popen(
-        command(db), stdin=line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    with process:
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("Waiting for a client")
-        assert "holdfast install CLIENT" in process.stderr.readline()
-        process.terminate()
-    for end in (keyboard, line):
-        os.close(end)
-
-
 WITHOUT = """
 import sys
 sys.modules["mcp"] = None

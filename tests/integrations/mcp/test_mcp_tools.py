@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from blocking import blocking
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ElicitResult, Tool
+from mcp_types import Tool
 
 from holdfast import Memory
 from holdfast.contract import Provider
@@ -197,20 +197,6 @@ def test_nobody_is_asked_about_what_cannot_be_done_or_only_writes_a_new_version(
     assert not call(ada, ERAS[-1], "update", person, id=fact.id, text="She drinks coffee.").is_error
     assert not call(ada, ERAS[-1], "profile", person, text="A runner.").is_error
     assert person.asked == []
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_an_answer_that_is_none_does_nothing(ada: Memory, era: str) -> None:
-    class Confused(Person):
-        async def answer(self, context: Any, params: Any) -> Any:
-            await super().answer(context, params)
-            return ElicitResult(action="accept", content={"agreed": "perhaps"})
-
-    fact = ada.remember("She drinks tea.")
-    result = call(ada, era, "forget", Confused(), id=fact.id)
-    assert result.is_error
-    assert "answer to its question cannot be used" in text(result)
-    assert ada.get(fact.id) == fact
 
 
 def test_a_question_goes_out_again_when_what_it_is_about_has_changed(ada: Memory) -> None:
