@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Damaged, Memory
-from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
+from holdfast.integrations.anthropic import MemoryTool
 from holdfast.tools.files import TOOL
 from soak import cases
 
@@ -33,14 +32,6 @@ def tool() -> Iterator[MemoryTool]:
 
 def command(name: str, **arguments: object) -> dict[str, object]:
     return {"command": name, **arguments}
-
-
-def refusal(call: Callable[[], object]) -> str:
-    """Give what the model is told of a command that failed."""
-    with pytest.raises(ToolError) as caught:
-        call()
-    assert isinstance(caught.value.content, str)
-    return caught.value.content
 
 
 # Beside the tool of the SDK
@@ -135,14 +126,6 @@ def test_the_sdk_is_told_of_it_and_can_clear_it() -> None:
         assert tool.files.paths() == []
 
 
-def test_a_memory_that_is_closed_is_an_answer_too() -> None:
-    memory = Memory(":memory:")
-    tool = MemoryTool(memory)
-    memory.close()
-    assert refusal(lambda: tool.call(command("view", path="/memories"))).startswith("The memory is closed.")
-    assert refusal(tool.clear_all_memory).startswith("The memory is closed.")
-
-
 def test_a_model_is_not_told_what_is_wrong_with_a_database(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         tool = MemoryTool(memory)
@@ -152,24 +135,6 @@ def test_a_model_is_not_told_what_is_wrong_with_a_database(tmp_path: Path) -> No
             tool.call(command("view", path="/memories"))
         assert str(caught.value) == "The memory is not available at the moment. Go on without it, and say so."
         assert isinstance(caught.value.__cause__, Damaged)
-
-
-def test_awaited_it_does_the_same_at_once(location: str) -> None:
-    async def use(tool: AsyncMemoryTool) -> list[str]:
-        assert tool.to_dict() == TOOL
-        await tool.call(command("create", path=PLAN, file_text=""))
-        added = [command("insert", path=PLAN, insert_line=0, insert_text=f"line {n}") for n in range(8)]
-        said = await asyncio.gather(*map(tool.call, added))
-        assert set(map(str, said)) == {f"The file {PLAN} has been edited."}
-        with pytest.raises(ToolError, match="already exists"):
-            await tool.call(command("create", path=PLAN, file_text=""))
-        lines = tool.files.read(PLAN).splitlines()
-        assert await tool.clear_all_memory() == "All memory cleared"
-        return lines
-
-    with Memory(location, user="ada") as memory:
-        lines = asyncio.run(use(AsyncMemoryTool(memory)))
-        assert sorted(lines) == [f"line {n}" for n in range(8)]
 
 
 def said(*content: Mapping[str, object], stop: str) -> str:

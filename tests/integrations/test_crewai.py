@@ -160,17 +160,6 @@ def test_users_and_tenants_do_not_see_each_others_records(app: Memory) -> None:
     assert HoldfastStorage(app.scoped(user="ada")).count() == 1
 
 
-def test_another_storage_finds_what_was_changed_since(memory: Memory) -> None:
-    one, other = HoldfastStorage(memory), HoldfastStorage(memory)
-    one.save([record("a", vector=[1, 0])])
-    assert ids(other.search([1, 0])) == ["a"]
-    # More at once than is noted.
-    one.save([record(f"r{n}", "/many", vector=[1, n]) for n in range(1_200)])
-    assert other.count("/many") == 1_200
-    assert other.delete(scope_prefix="/many", older_than=datetime.now(UTC) + timedelta(days=1)) == 1_200
-    assert one.count() == 1
-
-
 def test_a_record_that_cannot_be_read_is_named(storage: HoldfastStorage) -> None:
     storage.save([record("a")])
     table = storage._records._table

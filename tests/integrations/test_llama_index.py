@@ -29,7 +29,7 @@ from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.llama_index import HoldfastChatStore, HoldfastMemoryBlock
 from soak import cases
 
-ACTIVE, ARCHIVED = MessageStatus.ACTIVE, MessageStatus.ARCHIVED
+ARCHIVED = MessageStatus.ARCHIVED
 CHAT = "llama-index/trip"
 MESSAGES = [
     ChatMessage(role="system", content="You are a coach."),

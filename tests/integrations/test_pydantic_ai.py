@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import pydantic_agents
 import pytest
@@ -27,10 +27,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo
 
-from holdfast import Chat, InvalidInput, Memory
+from holdfast import Chat, Memory
 from holdfast.integrations.pydantic_ai import Remembering, toolset
 from holdfast.port.texts import estimate_tokens
-from holdfast.prompt.window import TokenBudget
 
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
@@ -183,17 +182,6 @@ def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> 
     assert window.omitted == ()
     assert len(chat.history()) == 120
     check_accepted(watched.shown[-1])
-
-
-def test_what_cannot_compact_is_told_before_a_model_is_asked() -> None:
-    with Memory(":memory:", policy=TokenBudget()) as memory:
-        watched = Watched()
-        agent = Agent(watched.model, capabilities=[Remembering(memory.chat("monday"), compact=True)])
-        with pytest.raises(InvalidInput, match="how to compact"):
-            agent.run_sync("The weather?")
-        assert watched.shown == []
-        with pytest.raises(InvalidInput):
-            Remembering[object](memory.chat("monday"), compact=cast("Any", 5))
 
 
 def test_summaries_stand_for_what_is_older_and_name_a_tool_that_the_agent_has(

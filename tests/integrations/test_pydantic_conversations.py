@@ -24,7 +24,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_ai.models.test import TestModel
 
-from holdfast import Damaged, InvalidInput, Memory, Message
+from holdfast import Damaged, Memory, Message
 from holdfast.integrations.pydantic_conversations import HoldfastConversationStore
 from soak import cases
 
@@ -156,27 +156,15 @@ def test_a_record_is_written_only_over_the_revision_that_is_expected(memory: Mem
         store = HoldfastConversationStore(memory)
         entry = ConversationEntry(parent_id=None, message=ask("Hello"))
         record = ConversationRecord(conversation_id="trip", head_id=entry.id)
-        unknown = ConversationRecord(conversation_id="trip", head_id="nowhere")
-        orphan = ConversationEntry(parent_id="nowhere", message=ask("Hello"))
-        of_orphan = ConversationRecord(conversation_id="trip", head_id=orphan.id)
-        for one, entries, expected in (
-            (record, [entry], "never"),
-            (unknown, [], None),
-            (of_orphan, [orphan], None),
-        ):
-            with pytest.raises(ConversationConflict):
-                await store.write_record(one, new_entries=entries, expected_revision=expected)
+        with pytest.raises(ConversationConflict):
+            await store.write_record(record, new_entries=[entry], expected_revision="never")
         assert memory.chats() == []
         await store.write_record(record, new_entries=[entry], expected_revision=None)
         assert await store.read_record("trip") == record
         with pytest.raises(ConversationConflict):
             await store.write_record(record, expected_revision=None)
-        with pytest.raises(ConversationConflict):
-            await store.delete_record("trip", expected_revision="never")
         with pytest.raises(LookupError):
             await store.read_entry("nowhere")
-        with pytest.raises(InvalidInput, match="of the type 'int'"):
-            await store.read_record(7)  # type: ignore[arg-type]
         await store.delete("trip")
         assert await store.read_record("trip") is None
         assert await store.read_entry(entry.id) == entry

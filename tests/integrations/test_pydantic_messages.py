@@ -156,16 +156,9 @@ def test_messages_from_elsewhere_are_made_of_their_words() -> None:
             "content": [
                 {"type": "text", "text": "I look."},
                 {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Lisbon"}},
-                {"type": "tool_use", "id": "c2", "name": "weather", "input": {"city": "Berlin"}},
             ],
         },
-        {
-            "role": "user",
-            "content": [
-                {"type": "tool_result", "tool_use_id": "c1", "content": "sun"},
-                {"type": "tool_result", "tool_use_id": "c2", "content": "rain"},
-            ],
-        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "sun"}]},
         {"role": "assistant", "content": "", "reasoning": "Hm."},
         {"role": "assistant", "content": "Sun, and rain."},
     ]
@@ -176,9 +169,7 @@ def test_messages_from_elsewhere_are_made_of_their_words() -> None:
         ("user-prompt", "The weather?"),
         ("text", "I look."),
         ("tool-call", "weather", {"city": "Lisbon"}, "c1"),
-        ("tool-call", "weather", {"city": "Berlin"}, "c2"),
         ("tool-return", "weather", "sun", "c1"),
-        ("tool-return", "weather", "rain", "c2"),
         ("text", "Sun, and rain."),
     ]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
@@ -14,9 +12,6 @@ from hypothesis import strategies as st
 from holdfast import Memory
 
 pytest.importorskip("strands", reason="needs: pip install '.[strands]', apart from the rest")
-from strands import Agent, tool
-from strands.memory import MemoryManager
-from strands.models import Model
 from strands.session.file_session_manager import FileSessionManager
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
@@ -41,52 +36,8 @@ CONTENTS: list[list[dict[str, Any]]] = [
 ]
 
 
-class Scripted(Model):  # type: ignore[misc]
-    """A model that gives the answers of a list in turn, and notes what it was asked."""
-
-    def __init__(self, *answers: str | dict[str, Any]) -> None:
-        self._answers, self.asked = list(answers), list[list[Any]]()
-        self.threads = set[threading.Thread]()
-
-    def update_config(self, **_: Any) -> None:
-        pass
-
-    def get_config(self) -> dict[str, Any]:
-        return {}
-
-    def structured_output(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        raise NotImplementedError
-
-    async def stream(self, messages: list[Any], *_: Any, **__: Any) -> AsyncIterator[Any]:
-        self.asked.append([dict(message) for message in messages])
-        self.threads.add(threading.current_thread())
-        answer = self._answers.pop(0)
-        yield {"messageStart": {"role": "assistant"}}
-        if isinstance(answer, str):
-            yield {"contentBlockStart": {"start": {}}}
-            yield {"contentBlockDelta": {"delta": {"text": answer}}}
-        else:
-            yield {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "c1", "name": answer["name"]}}}}
-            yield {"contentBlockDelta": {"delta": {"toolUse": {"input": answer["input"]}}}}
-        yield {"contentBlockStop": {}}
-        reason = "guardrail_intervened" if answer == "blocked" else "end_turn"
-        yield {"messageStop": {"stopReason": reason if isinstance(answer, str) else "tool_use"}}
-        if answer == "blocked":
-            yield {"redactContent": {"redactUserContentMessage": "[redacted]"}}
-
-
-def agent(memory: Memory, model: Model | None = None, session: str = "trip", **options: Any) -> Agent:
-    options.setdefault("callback_handler", None)
-    manager = HoldfastSessionManager(memory, session)
-    return Agent(model=model or Scripted(), session_manager=manager, **options)
-
-
 def message(number: int, *texts: str, role: str = "user") -> SessionMessage:
     return SessionMessage({"role": role, "content": [{"text": text} for text in texts]}, number)
-
-
-def texts(messages: Iterable[Any]) -> list[str]:
-    return [block["text"] for one in messages for block in one["content"] if "text" in block]
 
 
 @pytest.fixture
@@ -209,58 +160,7 @@ def test_it_behaves_as_the_files_of_strands(
         ]
 
 
-# Agents
-
-
-@tool  # type: ignore[untyped-decorator]
-def weather(of: str) -> str:
-    """Look up the weather.
-
-    Args:
-        of: a town
-    """
-    return f"Snow in {of}."
-
-
-def test_an_agent_goes_on_where_it_was(memory: Memory) -> None:
-    model = Scripted({"name": "weather", "input": '{"of": "Oslo"}'}, "It snows.", "Oslo.", "Hello, Bob.")
-    first = agent(memory, model, tools=[weather])
-    first.state.set("town", "Oslo")
-    assert str(first("What is the weather in Oslo?")).strip() == "It snows."
-    # As after a restart.
-    again = agent(memory, model, tools=[weather])
-    assert again.messages == first.messages
-    assert again.state.get("town") == "Oslo"
-    assert str(again("Of which town?")).strip() == "Oslo."
-    assert [one["role"] for one in model.asked[-1]] == ["user", "assistant", "user", "assistant", "user"]
-    log = memory.chat(CHAT).history()
-    assert [one.role for one in log] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
-    assert (log[1].calls[0].name, log[2].content) == ("weather", "Snow in Oslo.")
-    assert memory.recall("weather in Oslo", roles=["user"])[0].chat == CHAT
-    # Another session, and another user, begin anew.
-    assert agent(memory, model, session="other").messages == []
-    agent(memory.scoped(user="bob"), model)("Hello")
-    assert len(model.asked[-1]) == 1
-
-
 # The store
-
-
-def test_a_memory_manager_shows_what_is_recalled(memory: Memory) -> None:
-    memory.chat("old").append(role="user", content="I am training for the Berlin marathon.")
-    model = Scripted(
-        {"name": "add_memory", "input": '{"entries": ["Never plans runs on Mondays"]}'}, "Noted.", "Berlin."
-    )
-
-    def asked(question: str) -> str:
-        manager = MemoryManager(stores=[HoldfastMemoryStore(memory)], add_tool_config=True)
-        return str(agent(memory, model, memory_manager=manager)(question)).strip()
-
-    assert asked("Never plan runs on Mondays.") == "Noted."
-    assert [(one.text, one.by) for one in memory.records()] == [("Never plans runs on Mondays", "agent")]
-    assert asked("Which marathon am I training for?") == "Berlin."
-    assert "I am training for the Berlin marathon." in str(model.asked[-1])
-    assert "Berlin" not in str([one.raw for one in memory.chat(CHAT).history()][:-1])
 
 
 def test_a_store_searches_its_own_memory(memory: Memory) -> None:

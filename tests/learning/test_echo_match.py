@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.learning.echo_match import is_memory_tool, recalled_seqs, restates, without_injected
-from holdfast.prompt.summary_block import summary_text
 from tables import each
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -41,11 +40,6 @@ def test_all_that_a_prompt_puts_in_is_left_out() -> None:
     assert "Look for" in together
     assert [without_injected(text).strip() for text in texts] == [""] * len(texts)
     assert without_injected(f"You help.\n{together}\nBye.").split() == ["You", "help.", "Bye."]
-
-
-def test_a_summary_is_left_out() -> None:
-    text = summary_text("s1", 1, 1, 9, NOON, NOON, "They spoke of </summary> dogs.")
-    assert without_injected(f"Before.\n{text}\nAfter.").split() == ["Before.", "After."]
 
 
 @each(

@@ -92,25 +92,6 @@ def test_what_was_stored_gets_vectors(location: str) -> None:
         assert memory.verify().problems == ()
 
 
-def same_for_all(texts: Sequence[str]) -> list[list[float]]:
-    return [[1.0, 0.1, 0.2, 0.3]] * len(texts)
-
-
-@pytest.mark.parametrize(("embed", "why"), [(None, ""), (same_for_all, ""), (meaning, "it may replace it")])
-def test_what_a_chat_taught_is_compared_by_meaning(embed: Embed | None, why: str) -> None:
-    with Memory(":memory:", user="ada", embed=embed) as memory:
-        known = memory.remember("The shop buys its tea in Porto from one farm only", kind="insight")
-        memory.remember("The dog of the neighbours barks all night long", kind="insight")
-        memory.remember("A marathon takes weeks of preparation and patience", kind="insight")
-        work(memory)
-        chat = memory.chat("a")
-        chat.append(role="user", content="We decided to order each bevvy that we sell at home from now on.")
-        (record,) = chat.extract().records
-        assert (record.action, memory.changes(limit=1)[0].why) == ("add", why)
-        judged = [job.records for job in memory.learning.jobs() if job.records]
-        assert judged == ([(record.id, known.id)] if why else [])
-
-
 def test_credentials_are_masked_before_they_leave() -> None:
     embed = Recorded()
     with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=())) as memory:

@@ -130,20 +130,6 @@ def test_what_was_begun_and_not_reported_is_left_open() -> None:
     assert "mailer" not in compose(messages, {3, 4, 5}).text
 
 
-def test_what_matters_least_goes_when_there_is_too_much() -> None:
-    messages = [Message("user", "Please mend what is broken in this program. " * 30)]
-    messages += [called("Edit", file_path=f"src/{'deep/' * 15}file{n}.py") for n in range(12)]
-    messages += [Message("user", f"We decided on plan {n} because {'of the cost ' * 20}.") for n in range(5)]
-    messages += [Message("assistant", "The whole of the program was mended today. " * 20)]
-    episode = compose(messages)
-    assert len(episode.text) <= 2_000
-    assert (len(episode.files), len(episode.decisions)) == (8, 3)
-    labels = ("Outcome: ", "Decided: ", "Asked: ", "Files: ")
-    places = [episode.text.index(label) for label in labels]
-    assert places == sorted(places)
-    assert all(f"plan {n} because" in episode.text[:900] for n in range(3))
-
-
 @each(
     "text",
     [
@@ -201,17 +187,6 @@ def test_an_answer_takes_the_place_of_the_draft() -> None:
         files=("src/shop/client.py", "docs/retry.md"),
         decisions=("At most five tries, as the server is slow.",),
         outcome="All tests pass.",
-    )
-
-
-def test_what_an_answer_leaves_out_stays() -> None:
-    first = DRAFT.text[: DRAFT.text.index("Asked: ")]
-    files = DRAFT.text[DRAFT.text.index("Files: ") :]
-    assert read('{"Summary": "Retries were added."}', DRAFT) == replace(
-        DRAFT, text=f"{first}Retries were added. {files}"
-    )
-    assert read(answer(files="src/shop/client.py", decisions=None, outcome=None), DRAFT).files == (
-        "src/shop/client.py",
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from told_episodes import KEY, MONDAY, ORDER, TOPICS, episodes, episodic, fetched, learn, session, told
 
 from holdfast import Memory, Message, ToolCall
-from learning_scripts import Model, texts
+from learning_scripts import texts
 from soak import cases
 
 LATER = Message("assistant", "The page says that the payment client needs a jitter of two seconds now.")
@@ -68,23 +68,6 @@ def test_what_says_the_same_is_no_new_version(memory: Memory) -> None:
     memory.chat("a").append(role="user", content="Thank you very much for all of that.")
     assert learn(memory, "a", told("The client retries.")).notes == ("episode:a: nothing new",)
     assert memory.version() == before
-
-
-# In the words of a model
-
-
-def test_a_model_tells_it(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    memory.chat("a").end()
-    told_so = {"summary": "Retries were added to the payment client.", "outcome": "They work."}
-    memory.learning.work(llm=(model := Model({"episode": lambda _: told_so})))
-    assert TOPICS[0] in model.asked("episode")[0]
-    (episode,) = episodes(memory)
-    assert episode.text == (
-        "Outcome: They work. Retries were added to the payment client. Files: src/shop/client.py."
-    )
-    assert (episode.meta["learned"], episode.meta["model"]) == ("session v1", "Model")
-    assert episode.meta["outcome"] == "They work."
 
 
 # Secrets and orders
@@ -238,25 +221,6 @@ def test_one_that_is_more_trusted_stays(memory: Memory, trusted: str) -> None:
 
 
 # How many are kept, and for how long
-
-
-def test_the_oldest_go_when_there_are_too_many_and_can_be_had_again(location: str) -> None:
-    with episodic(location, episodes=3) as memory:
-        for n in (2, 0, 3, 1, 4):
-            memory.chat(str(n)).append(session(TOPICS[n], n))
-            outcome = learn(memory, str(n))
-            assert len(episodes(memory)) <= 3
-        assert sorted(chats(memory)) == ["2", "3", "4"]
-        assert outcome.records[-1].why == "there are as many newer ones as are kept"
-        found = memory.recall("seating plan for the wedding", kinds=["episode"])
-        assert not {one.chat for one in found} & {"0", "1"}
-        before = memory.version()
-        for n in range(5):
-            learn(memory, str(n))
-        assert memory.version() == before, "a second time changes nothing"
-        gone = next(change for change in memory.changes(kind="episode") if change.action == "retract")
-        memory.rollback(gone.id, gone.version - 1)
-        assert len(episodes(memory)) == 4
 
 
 @pytest.mark.slow

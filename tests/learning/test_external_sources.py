@@ -153,16 +153,6 @@ def test_the_notices_of_clients_are_no_orders(notice: str, *, is_known: bool) ->
     assert (from_here_on(messages) == set()) is is_known
 
 
-def test_a_result_belongs_to_the_nearest_earlier_call_of_its_id() -> None:
-    again = [replace(message, seq=message.seq + 6) for message in turn(ToolCall("a", "Read"))]
-    assert outside_seqs([*turn(ToolCall("a", "WebFetch")), *again]) == {3, 4}
-
-
-def test_a_result_that_comes_late_is_brought_into_a_later_turn() -> None:
-    call, asked, result, said, thanks, welcome = turn(ToolCall("a", "WebFetch"))
-    assert outside_seqs([call, asked, said, thanks, result, welcome]) == {3, 6}
-
-
 def test_a_rendered_result_is_brought_in() -> None:
     fetch = rendered("read", "WebFetch", " `https://a.b`")
     said = [fetch, Message("assistant", "It is so."), Message("user", "Well."), Message("assistant", "Yes.")]

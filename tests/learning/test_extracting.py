@@ -55,15 +55,6 @@ def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -
     assert memory.learning.jobs() == []
 
 
-def test_without_a_model_the_decisions_of_a_text_are_kept(quick: Memory) -> None:
-    found = quick.learning.extract(f"{TEXT} {DECIDED}", step="backup", type="AGENT")
-    assert [(record.kind, record.text, record.source) for record in found.records] == [
-        ("insight", DECIDED, "AGENT:backup")
-    ]
-    assert found.records[0].meta["learned"] == "statements"
-    assert found.why == "Without a model, only rules have read it."
-
-
 @pytest.mark.parametrize("llm", [finding(DECIDED), None])
 def test_what_the_user_took_back_does_not_come_back_with_its_text(quick: Memory, llm: Model | None) -> None:
     (record,) = quick.learning.extract(DECIDED, llm=llm).records
@@ -122,15 +113,6 @@ def test_an_extraction_from_a_session_names_the_words_it_rests_on(memory: Memory
     assert {(record.chat, record.agent, record.source) for record in found.records} == {
         ("shop", "clerk", "session:shop")
     }
-
-
-def test_an_extraction_may_be_of_some_messages_and_of_a_step(quick: Memory) -> None:
-    model = finding(BACKUP)
-    (record,) = hold(quick).extract(messages=(3, 4), step="move", type="AGENT", llm=model).records
-    assert (record.source, record.messages) == ("AGENT:move", (3, 4))
-    shown = framed(model.prompts[0][1], "conversation")
-    assert [text in shown for text in SESSION] == [False, False, True, True, False, False]
-    assert '"move"' in model.prompts[0][1]
 
 
 @pytest.mark.parametrize("messages", [7, (3, 1), (0, 2), "all", (1, 2, 3)])

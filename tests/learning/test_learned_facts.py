@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Learning, Memory
-from learning_scripts import SESSION, Clock, Model, hold, offers
-from learning_worker import EXTRACTED
+from learning_scripts import Clock, Model, hold, offers
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -124,11 +123,8 @@ def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("item", "target"),
     [
-        (PORT[0], "user"),
         ({"text": PORT[0]}, "user"),
         ({"text": PORT[0], "target": " Env "}, "env"),
-        ({"text": PORT[0], "target": None}, "user"),
-        ({"text": PORT[0], "target": "episodes"}, None),
         ({"text": PORT[0], "target": ["env"]}, None),
     ],
 )
@@ -139,15 +135,6 @@ def test_a_fact_that_is_nearly_right_is_read_and_one_about_anything_else_dropped
     result = quick.learning.work(llm=answering([item]))
     assert [(one.text, one.target) for one in quick.quarantine] == ([(PORT[0], target)] if target else [])
     assert result.dropped.get("fact that cannot be kept", 0) == (target is None)
-
-
-def test_no_facts_without_a_model(quick: Memory) -> None:
-    end(quick, *SESSION)
-    quick.learning.work()
-    assert facts(quick) == []
-    quick.chat("shop").end()
-    quick.learning.work(llm=with_facts((EXTRACTED, "env", 3, "move the sessions to PostgreSQL")))
-    assert facts(quick) == [EXTRACTED], "what was done by rules is done again with a model"
 
 
 # Learned anew

@@ -136,8 +136,6 @@ WORK = "Please open `src/shop/cart.py`."
     "text",
     [
         "FYI, I restarted the dev server.",
-        "The file is long, note that it has two exports.",
-        "For the record, that is how the title looked.",
         "For the record, the order of the tabs is:",
         "Remember to run the migrations.",
     ],
@@ -149,9 +147,7 @@ def test_what_is_liked_or_noted_at_work_is_of_the_moment(text: str) -> None:
 @each(
     "text",
     [
-        "I prefer small functions because they are easy to test.",
         "Note that I work for a bank.",
-        "Always capitalise the first letter of a heading.",
         "Remember, you really need to use the staging keys here.",
     ],
 )
@@ -233,16 +229,6 @@ def test_what_a_user_wants_remembered_is_a_fact(quick: Memory, text: str, target
     chat = quick.chat("shop")
     say(chat, ("user", text), ("assistant", "I will keep that in mind."))
     assert [(one.kind, one.target, one.text) for one in chat.extract().records] == [("fact", target, text)]
-
-
-def test_all_that_is_asked_for_is_kept_however_much(quick: Memory) -> None:
-    teas = ("Assam", "Oolong", "Sencha", "Matcha", "Darjeeling", "Lapsang", "Rooibos")
-    chat = quick.chat("shop")
-    for tea in teas:
-        said = f"Remember that {tea} is sold in Porto by {tea}'s own shop."
-        say(chat, ("user", said), ("assistant", "Noted."))
-    chat.extract()
-    assert len(quick.records(kind="fact")) == len(teas)
 
 
 @pytest.mark.parametrize(

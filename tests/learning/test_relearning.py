@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Event, Learning, Memory, Message, ToolCall
+from holdfast import Learning, Memory, Message, ToolCall
 from learning_scripts import Answer, Clock, Model, finds, framed, hold, learned
 from soak import cases
 
@@ -61,15 +61,6 @@ def test_what_is_erased_while_a_model_reads_does_not_come_back(
     assert "erased" in result.failed["shop"]
     assert (result.added, result.removed, texts(memory)) == ((), (), [])
     assert memory.verify().problems == ()
-
-
-def test_what_was_learned_from_a_chat_that_is_not_there_is_found(memory: Memory) -> None:
-    extract(memory, PORT)
-    memory.remember(TILL, kind="finding", by="user", chat="nowhere", meta={"learned": "by heart"})
-    assert memory.verify().problems == ()
-    memory.remember(ROOF, kind="finding", by="reflect", chat="nowhere", meta={"learned": "observe v1"})
-    (problem,) = memory.verify().problems
-    assert problem == "version 3 of what is known was learned from chat 'nowhere', which is not there"
 
 
 # What somebody decided
@@ -165,19 +156,6 @@ def test_what_is_known_is_what_was_found_last_but_for_what_was_taken_back(
             memory.learning.relearn(llm=finding(*some))
             assert set(texts(memory)) == (set(some) - {gone.text} if there else set())
         assert memory.verify().problems == ()
-
-
-# What is told
-
-
-def test_events_tell_of_what_is_new_alone(quick: Memory) -> None:
-    extract(quick, PORT, TILL)
-    retract(quick)
-    told: list[Event] = []
-    for name in ("learned", "merged", "superseded", "quarantined"):
-        quick.on(name, told.append)
-    quick.learning.relearn(llm=finding(PORT, TILL, ROOF))
-    assert [(event.name, event.record and event.record.text) for event in told] == [("learned", ROOF)]
 
 
 # What fails

@@ -167,14 +167,6 @@ def test_no_name_number_date_or_identifier_is_lost(two: tuple[str, str], text: s
         assert texts(memory, "fact") == ([text] if said else [fact.strip() for fact in two])
 
 
-def test_facts_give_way_to_the_words_of_the_user_that_say_as_much(quick: Memory) -> None:
-    facts(quick, HOME[0])
-    (spoken,) = facts(quick, "I live in Lisbon, Ada says, since 2019", by="user")
-    tidied(quick, same(1, 2, text=spoken.text))
-    (kept,) = quick.records(kind="fact")
-    assert (kept.text, kept.by, kept.evidence) == (spoken.text, "user", 2)
-
-
 def test_facts_that_changed_since_the_question_stay_and_are_news(memory: Memory) -> None:
     facts(memory, *SHOP)
 

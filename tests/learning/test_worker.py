@@ -8,22 +8,13 @@ from datetime import timedelta
 import pytest
 
 from holdfast import InvalidInput, Memory
-from learning_scripts import SESSION, START, Clock, Model, failing, finding, framed, hold, learned, offers
+from learning_scripts import SESSION, START, Clock, Model, finding, framed, hold, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, kinds, opened
 
 pytestmark = pytest.mark.usefixtures("clock")
 
 
 # What is written when something is said
-
-
-def test_to_append_leaves_nothing_but_the_messages(memory: Memory) -> None:
-    chat = hold(memory)
-    assert len(chat.history()) == len(SESSION)
-    assert (memory.learning.jobs(), memory.learning.jobs(status="done")) == ([], [])
-    assert (memory.records(), memory.changes(), memory.version()) == ([], [], 0)
-    assert memory.learning.usage().lines == ()
-    assert (memory.learning.work(dry_run=True).calls, memory.learning.work().noop) == (0, True)
 
 
 def test_the_end_of_a_session_leaves_jobs_and_asks_nobody(memory: Memory) -> None:
@@ -74,17 +65,6 @@ def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memo
     model = Model({"reflect": offers()})
     done = memory.learning.work(llm=model)
     assert (sorted(kinds(done.done)), done.waiting) == (["reflect", "tidy"], 0)
-
-
-def test_a_limit_leaves_the_rest_for_the_next_worker(memory: Memory) -> None:
-    for chat in ("one", "two"):
-        hold(memory, chat).end()
-    results = [memory.learning.work(limit=1) for _ in range(4)]
-    assert [len(result.done) for result in results] == [1, 1, 1, 1]
-    assert [result.waiting for result in results] == [4, 3, 2, 1], "reflection needs a model"
-    assert results[0].why == "The limit of 1 job is reached."
-    assert memory.learning.work(limit=0).noop
-    assert memory.learning.jobs() == []
 
 
 def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
@@ -151,24 +131,6 @@ def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
 # What fails
 
 
-@pytest.mark.parametrize("again", ["a retry", "another end"])
-def test_one_that_failed_for_good_waits_until_somebody_opens_it_again(clock: Clock, again: str) -> None:
-    with opened(clock, attempts=1) as memory:
-        chat = hold(memory)
-        chat.end()
-        (failed,) = memory.learning.work(llm=Model({"observe": failing, "reflect": offers()})).failed
-        clock.move(days=3)
-        assert memory.learning.work(llm=Model()).noop
-        if again == "a retry":
-            job = memory.learning.retry_job(failed.id)
-            assert (job.status, job.attempts, job.due) == ("open", 0, clock.now)
-        else:
-            chat.end()
-        assert "observe" in kinds(memory.learning.work(llm=finding(EXTRACTED)).done)
-        assert [record.text for record in learned(memory)] == [EXTRACTED]
-        assert memory.learning.jobs() == []
-
-
 def test_a_job_that_is_not_there_and_an_unknown_status_are_refused(quick: Memory) -> None:
     for name in ("observe:nothing", "", "x" * 10_000):
         with pytest.raises(InvalidInput):
@@ -195,21 +157,6 @@ def test_there_is_a_reflection_and_a_tidying_at_once_and_then_every_hour(
         asked += [minutes] * len(model.asked(kind))
         clock.move(minutes=10)
     assert asked == [0, 60, 120]
-
-
-def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock: Clock) -> None:
-    def asked() -> int:
-        model = Model()
-        memory.learning.work(llm=model)
-        clock.move(hours=1)
-        return len(model.asked("tidy"))
-
-    memory.remember("The shop opens at nine in the morning.", merge=False)
-    assert asked() == 0, "one fact has no other to be joined with"
-    memory.remember("The till of the shop is made of oak.", merge=False)
-    assert [asked(), asked(), asked()] == [1, 0, 0]
-    memory.remember("The cat of the shop is called Momo.", merge=False)
-    assert [asked(), asked()] == [1, 0]
 
 
 # When a model fails

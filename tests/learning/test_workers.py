@@ -1,4 +1,4 @@
-"""A worker gives way to those who append in the same process, and learns the same as when nobody does."""
+"""A worker gives way to those who append in the same process."""
 
 from __future__ import annotations
 
@@ -12,54 +12,11 @@ import pytest
 
 from holdfast import Learning, Memory
 from holdfast.learning import workers
-from holdfast.learning.workers import Workers, rest
 from learning_scripts import Clock, Model, hold
 
 WAIT = 60  # seconds until a test that hangs says so
 FOR_EVER = 1e12
 LEARNING = Learning(kinds=("observe", "episode"))
-
-
-class Waiting(Workers):
-    """Say so many times that something was appended a moment ago, and count how often it was asked."""
-
-    def __init__(self, times: int = 0) -> None:
-        super().__init__()
-        self.asked = 0
-        self._times = times
-
-    def is_appended_to(self, since: float) -> bool:
-        self.asked += 1
-        return self.asked <= self._times
-
-
-@pytest.fixture
-def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let a thread compute a second between two looks at the clock, and return the seconds it would sleep."""
-    slept: list[float] = []
-    seconds = iter(range(1_000_000))
-    clock = SimpleNamespace(
-        thread_time=lambda: float(next(seconds)), sleep=slept.append, monotonic=time.monotonic
-    )
-    monkeypatch.setattr(workers, "time", clock)
-    return slept
-
-
-# The pace of a thread
-
-
-@pytest.mark.parametrize(("times", "slept"), [(0, 0), (3, 3 * 0.02), (1_000_000, 9)])
-def test_a_worker_sleeps_nine_times_as_long_as_it_computed_while_somebody_waits(
-    naps: list[float], times: int, slept: float
-) -> None:
-    somebody = Waiting(times)
-    rest()  # who is no worker never does
-    assert naps == []
-    with somebody.working():
-        rest()
-    assert sum(naps) == pytest.approx(slept)
-    assert somebody.asked
-    assert max(naps, default=0) < 0.1
 
 
 # Those who append

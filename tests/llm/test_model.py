@@ -158,42 +158,18 @@ def test_a_timeout_ends_an_async_function(*, hosts: bool) -> None:
     assert ended == [True]
 
 
-def test_a_timeout_ends_the_wait_for_a_synchronous_function() -> None:
-    released = Event()
-
-    def ask(_: str) -> str:
-        released.wait(10)
-        return "unheard"
-
-    async def main() -> str:
-        with pytest.raises(ModelFailed) as caught:
-            await acomplete(resolve(ask), "x", timeout=0.01)
-        released.set()
-        return caught.value.reason
-
-    assert asyncio.run(main()) == "timeout"
-
-
-@pytest.mark.parametrize("where", ["here", "at home"])
-def test_cancelling_ends_the_call(where: str) -> None:
+def test_cancelling_ends_the_call() -> None:
     ended = Event()
 
-    async def wait() -> str:
+    async def ask(_: str) -> str:
         try:
             started.set()
-            await asyncio.Event().wait()
+            return await forever(Event())
         finally:
             ended.set()
-        return "never"
-
-    async def ask(_: str) -> str:
-        return await wait()
-
-    async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        return ModelResponse(parts=[TextPart(await wait())])
 
     started = Event()
-    model = resolve(ask if where == "here" else FunctionModel(respond))
+    model = resolve(ask)
 
     async def main() -> None:
         task = asyncio.create_task(acomplete(model, "x"))

@@ -12,7 +12,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from tracing_watch import Core, Watched, attributes
 
 from holdfast import Closed, InvalidInput, Memory, Message
-from holdfast.contract import METHODS, Provider, capabilities
+from holdfast.contract import Provider, capabilities
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import unwrap
 
@@ -26,14 +26,6 @@ def test_it_can_do_what_the_provider_can_do(make: Callable[[], Provider], watche
     provider = make()
     assert capabilities(watched.watch(provider)) == capabilities(provider)
     provider.close()
-
-
-def test_a_method_that_was_taken_back_stays_away(watched: Watched) -> None:
-    for name in {name for methods in METHODS.values() for name in methods.provider}:
-        provider = type("Without", (NullMemory,), {name: None})()
-        wrapped = watched.watch(provider)
-        assert capabilities(wrapped) == capabilities(provider) != capabilities(NullMemory()), name
-        assert getattr(wrapped, name) is None
 
 
 def test_what_the_provider_has_not_the_wrapper_has_not(watched: Watched) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 
 from mutant import Method, Mutant, fake_with, ignoring, of_chats, of_provider, returning
 
@@ -53,34 +52,11 @@ class RacyChat(FakeChat):
         return stored
 
 
-def floats(value: object) -> Any:
-    """Make all numbers floats, as some stores of documents do."""
-    if isinstance(value, Mapping):
-        return {name: floats(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [floats(one) for one in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 # What authors get wrong
 
 
 def named_by_its_words(message: Message) -> Message:
     return replace(message, id=message.id or sha256(message.content.encode()).hexdigest())
-
-
-class Later:
-    """Be what has to be awaited for a result."""
-
-    def __init__(self, given: object) -> None:
-        self._given = given
-
-    def __await__(self) -> Generator[None, None, object]:
-        yield
-        return self._given
-
-    def __getattr__(self, name: str) -> object:
-        raise RuntimeError(f"Nobody awaited this, so it has no {name}.")
 
 
 class Called(FakeProvider):
@@ -95,10 +71,6 @@ CORE = (
     of_chats("the budget is ignored", "core", window=ignoring("window", budget=10**9)),
     of_chats("words are trimmed", "core", append=changing(trimmed)),
     of_chats("messages are known by their words", "core", append=changing(named_by_its_words)),
-    of_chats(
-        "payloads have floats only", "core", append=changing(lambda one: replace(one, raw=floats(one.raw)))
-    ),
-    of_chats("stats have to be awaited", "core", stats=returning("stats", Later)),
     of_provider("a timeline has no end", "timeline", timeline=ignoring("timeline", until=None)),
     of_provider("a timeline has one page", "timeline", timeline=ignoring("timeline", cursor=None)),
     of_provider("everybody is the same user", "scopes", scoped=lambda memory, **_: memory.scoped()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mutant import ignoring, of_chats, of_provider, returning, reverse
 
@@ -18,19 +17,9 @@ def like(chat: FullChat, query: str, scope: str = "both", limit: int = 20) -> li
     return [hit for hit in hits if re.search(pattern, hit.text, re.IGNORECASE)][:limit]
 
 
-def exact_case(chat: FullChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
-    return [hit for hit in chat.search(query, scope, limit) if query in hit.text]
-
-
-def by_pattern(chat: FullChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
-    return [hit for hit in chat.search("", scope, 10**6) if re.search(query, hit.text, re.IGNORECASE)][:limit]
-
-
 FINDING = (
     of_chats("% and _ are wildcards", "search", search=like),
     of_chats("the limit of a search is ignored", "search", search=ignoring("search", limit=10**6)),
-    of_chats("case matters", "search", search=exact_case),
-    of_chats("a query is a pattern", "search", search=by_pattern),
     of_provider("the limit of a recall is ignored", "recall", recall=ignoring("recall", limit=10**6)),
     of_provider("the worst is recalled first", "recall", recall=returning("recall", reverse)),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -43,14 +43,6 @@ class Unguarded(Ledger):
         return replace(super().write(replace(record, by="user")), by=record.by)
 
 
-class Reviving(Ledger):
-    """Change a record that was taken back as if it were there."""
-
-    def change(self, name: str, agent: str, change: Callable[[Record], Record]) -> Record:
-        there = next((one for one in self._rows if one.id == name), None)
-        return self.write(change(there)) if there else super().change(name, agent, change)
-
-
 def lenient(memory: FullProvider, what: str, **options: Any) -> Record:
     """Count a version for removing what is not there."""
     if what == "profile" or memory.get(what):
@@ -61,11 +53,6 @@ def lenient(memory: FullProvider, what: str, **options: Any) -> Record:
 def added_profile(memory: FullProvider, text: str, kind: str = "fact", **options: Any) -> Record:
     before = text_of(memory.get("profile")) if kind == "profile" else ""
     return memory.remember(f"{before} {text}".strip(), kind, **options)
-
-
-def profile_that_is_never_empty(memory: FullProvider, what: str, **options: Any) -> Record:
-    there = memory.get("profile")
-    return there if what == "profile" and there else memory.retract(what, **options)
 
 
 def added_text(memory: FullProvider, what: str, text: str, **options: Any) -> Record:
@@ -92,10 +79,8 @@ KNOWING = (
     Mutant("a removed constraint comes back", "profile", fake_that_knows(Returning)),
     Mutant("an agent may add constraints", "profile", fake_that_knows(Unguarded)),
     Mutant("a rollback rewrites history", "versions", fake_that_knows(Rewriting)),
-    Mutant("a record that was taken back is changed", "records", fake_that_knows(Reviving)),
     of_provider("removing what is not there succeeds", "profile", retract=lenient),
     of_provider("a profile is added to", "profile", remember=added_profile),
-    of_provider("a profile is not taken back", "profile", retract=profile_that_is_never_empty),
     of_provider("a replaced text is kept", "records", replace=added_text),
     of_provider("a rollback to nothing keeps the first version", "versions", rollback=back_to_something),
     of_provider("at(version) gives the newest", "versions", at=newest_at),
@@ -133,12 +118,6 @@ def leaking(chat: FullChat, *args: Any, **options: Any) -> object:
     return chat.prompt(*args, **options)
 
 
-def made_by_naming(chat: FullChat, title: str) -> None:
-    if not chat.stats().messages:
-        chat.append([Message("system", "begun")])
-    chat.rename(title)
-
-
 def by_beginning(found: list[ChatInfo]) -> list[ChatInfo]:
     return sorted(found, key=lambda one: one.oldest, reverse=True)
 
@@ -172,7 +151,6 @@ SESSIONS = (
     of_chats("advancing does nothing", "snapshots", refresh=lambda chat: chat.snapshot() or 0),
     of_provider("chats are listed by their beginning", "sessions", chats=returning("chats", by_beginning)),
     of_chats("a history leaves out what tools said", "sessions", history=returning("history", without_tools)),
-    of_chats("naming makes a chat", "sessions", rename=made_by_naming),
     of_chats("the first page is the oldest", "sessions", history=oldest_page),
     of_chats("a review is always of everything", "review", review=ignoring("review", since=None)),
     of_chats("the system text is lost", "prompt", prompt=ignoring("prompt", system="")),

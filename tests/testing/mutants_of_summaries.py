@@ -49,19 +49,6 @@ class Mending(FakeChat):
             raise
 
 
-class Parting(Log):
-    """Summarise so many messages, whatever belongs together."""
-
-    def _leaf(self) -> tuple[Message, ...]:
-        rest = self.rest()
-        return tuple(rest[:12]) if len(rest) > 16 else ()
-
-
-class PartingChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Parting(self.id, "")
-
-
 class Unchecked(Log):
     """Store a summary, whatever stands there by now."""
 
@@ -77,18 +64,6 @@ class Unchecked(Log):
 class UncheckedChat(FakeChat):
     def _log(self) -> Log:
         return self._space.logs.get(self.id) or Unchecked(self.id, "")
-
-
-class Tailless(Log):
-    """Summarise to the last message."""
-
-    def _leaf(self) -> tuple[Message, ...]:
-        return tuple(self.rest()[:10])
-
-
-class TaillessChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Tailless(self.id, "")
 
 
 def containers(chat: FullChat, summary: str, *args: int, **options: Any) -> Expansion:
@@ -141,9 +116,7 @@ SUMMARIES = (
     Mutant("compaction drops messages", "compact", fake_with(Forgetful)),
     Mutant("a lock is held while a model answers", "compact", fake_with(Locked)),
     Mutant("a failing model hides messages", "compact", fake_with(Mending)),
-    Mutant("a summary ends within a tool use", "compact", fake_with(PartingChat)),
     Mutant("of two summaries both are stored", "compact", fake_with(UncheckedChat)),
-    Mutant("the newest messages are summarised", "compact", fake_with(TaillessChat)),
     of_chats("a chat is always crowded", "compact", needs_compaction=lambda *_: True),
     of_chats("summaries leave the window", "compact", window=returning("window", without_summaries)),
     of_chats("an answer of any length is taken", "compact", compact=shortening),

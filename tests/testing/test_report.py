@@ -107,7 +107,6 @@ def another(_: object) -> FakeProvider:
             1,
             "FAILED  scratchpad: scratchpads last",
         ),
-        (["fake_provider:FakeProvider", "nothing"], 2, "Unknown groups of cases: nothing."),
         ([], 2, "package.module:factory"),
     ],
 )
@@ -124,13 +123,9 @@ def test_the_command_prints_the_report_and_ends_with_a_code(
     "path",
     [
         "",
-        ":",
         "nothing",
-        "no.such.module:make",
         "holdfast:Nothing",
-        "holdfast:__version__",
         "..:x",
-        "holdfast:",
     ],
 )
 def test_what_is_no_factory_is_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,23 +16,6 @@ FIL = ("finding", "insight", "lesson")
 # Remember
 
 
-def test_they_are_stored_in_order_with_their_kind_and_source(memory: Memory) -> None:
-    assert remember_fil(memory) == []
-    records = remember_fil(
-        memory,
-        ("f1", "f2"),
-        iter(["i1"]),  # type: ignore[arg-type]  # any iterable will do
-        ["l1", "f1"],
-        "GOAL:study",
-        by="tool",
-        chat="monday",
-    )
-    assert [one.text for one in records] == ["f1", "f2", "i1", "l1", "f1"]
-    assert [one.kind for one in records] == ["finding", "finding", "insight", "lesson", "lesson"]
-    assert {(one.source, one.by, one.chat) for one in records} == {("GOAL:study", "tool", "monday")}
-    assert memory.records() == records
-
-
 @each(
     "wrong",
     [

@@ -168,21 +168,6 @@ def test_a_forged_cursor_is_refused(memory: Memory, place: tuple[object, ...]) -
     assert "does not belong" in error(tool({**asked, "cursor": forged}))
 
 
-def test_a_session_is_found_behind_one_that_says_much() -> None:
-    with Memory(":memory:", user="ada") as memory:
-        loud = memory.chat("loud")
-        loud.append([Message("user", f"river river {number}") for number in range(200)])
-        memory.chat("quiet").append(
-            role="user", content="Much was said of all sorts of things, and of a river."
-        )
-        search = named(memory.tools())["search_sessions"]
-        assert [one["id"] for one in listed(search({"query": "river"}), "sessions")] == ["loud", "quiet"]
-        first = search({"query": "river", "limit": 1})
-        second = search({"query": "river", "limit": 1, "cursor": first.data["cursor"]})
-        assert [one["id"] for one in listed(second, "sessions")] == ["quiet"]
-        assert "cursor" not in second.data
-
-
 TEXTS = st.one_of(
     st.text(min_size=1, max_size=80),
     st.builds(

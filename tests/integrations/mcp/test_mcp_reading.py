@@ -88,14 +88,10 @@ def test_every_resource_can_be_read(ada: Memory, era: str) -> None:
 
 ELSEWHERE = [
     "memory://facts/none",
-    "memory://facts/..%2F..%2Fetc%2Fpasswd",
     "memory://facts/%00",
-    "memory://summary/none",
     "memory://sessions/none",
     "memory://sessions/secret",
-    "memory://sessions/race%2Fplan?limit=0",
     "memory://sessions/race%2Fplan?limit=51",
-    "memory://sessions/race%2Fplan?limit=many",
     "memory://nothing",
     "file:///etc/passwd",
     "memory://facts/" + "x" * 100_000,
@@ -127,7 +123,6 @@ def test_prompts_bring_what_memory_holds(ada: Memory, era: str) -> None:
         assert framed.endswith("</memory>")
         for name, arguments in (
             ("recall_topic", {"topic": " "}),
-            ("recall_topic", {}),
             ("recall_topic", {"topic": "marathon", "colour": "red"}),
             ("continue_conversation", {"session": "none"}),
             ("nothing", {}),

@@ -190,15 +190,6 @@ def test_one_agrees_to_a_whole_constraint(ada: Memory) -> None:
     assert person.asked == []
 
 
-def test_nobody_is_asked_about_what_cannot_be_done_or_only_writes_a_new_version(ada: Memory) -> None:
-    person = Person()
-    assert "not said what to restore" in text(call(ada, ERAS[-1], "history", person, restore=0))
-    fact = ada.remember("She drinks tea.")
-    assert not call(ada, ERAS[-1], "update", person, id=fact.id, text="She drinks coffee.").is_error
-    assert not call(ada, ERAS[-1], "profile", person, text="A runner.").is_error
-    assert person.asked == []
-
-
 def test_a_question_goes_out_again_when_what_it_is_about_has_changed(ada: Memory) -> None:
     fact = ada.remember("She drinks tea.")
 
