@@ -68,18 +68,6 @@ def test_an_entry_has_its_author_and_its_time(
     assert "hunter2" not in str(awaited(remembered.search_memory(**WHO, query="password")))
 
 
-def test_events_are_added_with_metadata(remembered: HoldfastMemoryService, app: Memory) -> None:
-    events = [said("It rains in Chur."), said("It rains in Bern.")]
-    for some, meta in ((events[:1], None), (events, {"of": "weather"}), (events[:0], None)):
-        awaited(remembered.add_events_to_memory(**WHO, events=some, custom_metadata=meta))
-    assert len(of_ada(app).chat("google-adk-memory").history()) == 2
-    filtered = HoldfastMemoryService(app, where={"of": "weather"})
-    assert found(awaited(filtered.search_memory(**WHO, query="rain"))) == ["It rains in Bern."]
-    wrong = {"of": object()}
-    with pytest.raises(InvalidInput):
-        awaited(remembered.add_events_to_memory(**WHO, events=[said("x")], custom_metadata=wrong))
-
-
 def test_entries_are_remembered_as_facts(remembered: HoldfastMemoryService, app: Memory) -> None:
     entry = MemoryEntry(content=Content(parts=[Part(text="Marta breeds alpacas")]), author="coach")
     for _ in range(2):

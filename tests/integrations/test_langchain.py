@@ -64,6 +64,7 @@ def test_messages_come_back_as_they_were_and_are_read_as_those_of_a_chat(
     history.add_messages(MESSAGES)
     assert history.messages == MESSAGES == asyncio.run(history.aget_messages())
     assert [type(one) for one in history.messages] == [type(one) for one in MESSAGES]
+    assert HoldfastChatMessageHistory(memory, "trip", limit=2).messages == MESSAGES[-2:]
     log = memory.chat("trip").history()
     assert [(one.role, one.content) for one in log] == [
         ("system", "You are a coach."),

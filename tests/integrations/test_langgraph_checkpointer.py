@@ -19,7 +19,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 
-from holdfast import Damaged, InvalidInput, Memory
+from holdfast import Conflict, Damaged, InvalidInput, Memory
 from holdfast.integrations.langgraph import HoldfastSaver
 from holdfast.port.items import Items
 from programs import start
@@ -199,6 +199,17 @@ def test_subgraphs_have_checkpoints_of_their_own_and_say_nothing_twice(saver: Ho
     graph.invoke(Command(resume="a coach"), thread())
     assert said(saver) == [("user", BERLIN), ("assistant", "Noted: a coach")]
     assert len({one.config["configurable"]["checkpoint_ns"] for one in saver.list(thread())}) == 2
+
+
+def test_a_copied_thread_stays_when_the_other_is_erased(memory: Memory) -> None:
+    saver = HoldfastSaver(memory)
+    answering(ANSWER).compile(checkpointer=saver).invoke({"messages": BERLIN}, thread("one"))
+    saver.copy_thread("one", "two")
+    with pytest.raises(Conflict):
+        saver.copy_thread("one", "two")
+    saver.delete_thread("one")
+    assert said(saver, "two") == [("user", BERLIN), ("assistant", ANSWER)]
+    assert [chat.id for chat in memory.chats()] == [saver.chat("two").id]
 
 
 def test_pruning_keeps_the_newest_and_deletes_what_nothing_needs(memory: Memory) -> None:

@@ -92,7 +92,8 @@ def test_every_list_comes_back_as_it_was_put(changes: list[tuple[str, int, str]]
         for change, number, text in changes:
             place = number % len(messages) if messages else 0
             if change in ("add", "nameless") or not messages:
-                messages.append(HumanMessage(text, id=None if change == "nameless" else f"m{next(ids)}"))
+                id = f"{('m', 'ü/~', 'x' * 600, '😀')[number % 4]}{next(ids)}"
+                messages.append(HumanMessage(text, id=None if change == "nameless" else id))
             elif change == "replace":
                 messages[place] = AIMessage(text, id=messages[place].id)
             elif change == "remove":

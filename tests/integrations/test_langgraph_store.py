@@ -38,18 +38,6 @@ def fill(store: HoldfastStore) -> None:
     store.put(HERE, "car", {"text": "Her car is red.", "n": 3, "owner": {"name": "Ada", "age": 36}})
 
 
-def test_words_find_items_by_their_stems_best_first(memory: Memory) -> None:
-    store = HoldfastStore(memory)
-    fill(store)
-    found = store.search(HERE, query="How was running marathons?")
-    assert keys(found) == ["run", "car", "tea"]
-    assert ranked(found) == ["run"]
-    assert found[0].score is not None
-    assert 0 < found[0].score <= 1
-    assert keys(store.search(HERE, query="How was running marathons?", limit=1, offset=1)) == ["car"]
-    assert keys(store.search(HERE, query="?!")) == ["car", "run", "tea"]
-
-
 def test_filters_compare_as_json_does(memory: Memory) -> None:
     store = HoldfastStore(memory)
     fill(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -220,17 +220,6 @@ def test_a_block_shows_what_is_known_and_recalled(memory: Memory) -> None:
     )
 
 
-def test_a_block_stores_what_leaves_another_store(memory: Memory) -> None:
-    async def used() -> None:
-        chat = small(memory, None)
-        await chat.aput_messages(ALPACAS)
-        await cast("SQLAlchemyChatStore", chat.sql_store)._async_engine.dispose()  # type: ignore[union-attr]
-
-    awaited(used())
-    assert "alpacas" in memory.chat(CHAT).history()[0].content
-    assert awaited(HoldfastChatStore(memory=memory).get_keys()) == []
-
-
 def test_a_store_and_a_block_store_each_message_once(memory: Memory) -> None:
     chat = small(memory, HoldfastChatStore(memory=memory))
     awaited(chat.aput_messages(ALPACAS))
@@ -242,7 +231,7 @@ def test_a_store_and_a_block_store_each_message_once(memory: Memory) -> None:
     assert "My sister Marta breeds alpacas." in first.content
 
 
-def small(memory: Memory, store: HoldfastChatStore | None) -> ChatMemory:
+def small(memory: Memory, store: HoldfastChatStore) -> ChatMemory:
     return ChatMemory.from_defaults(
         "trip",
         chat_store=store,

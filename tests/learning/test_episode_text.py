@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -188,19 +187,6 @@ def test_an_answer_takes_the_place_of_the_draft() -> None:
         decisions=("At most five tries, as the server is slow.",),
         outcome="All tests pass.",
     )
-
-
-def test_what_a_summary_says_in_the_same_words_is_not_said_again() -> None:
-    summary = "In src/shop/client.py, we decided on five tries at most, and all tests pass."
-    given = answer(
-        summary=summary,
-        files=["src/shop/client.py"],
-        decisions=["We decided on five tries, at most."],
-        outcome="All tests pass!",
-    )
-    assert read(given, DRAFT).text == summary
-    again = answer(decisions=["All tests pass."], outcome="All tests pass.")
-    assert read(again, replace(DRAFT, files=())).text == "Decided: All tests pass. Retries were added."
 
 
 @each(

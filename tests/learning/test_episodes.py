@@ -61,15 +61,6 @@ def test_a_short_session_or_an_erased_one_has_none(memory: Memory) -> None:
     assert episodes(memory) == []
 
 
-def test_what_says_the_same_is_no_new_version(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    learn(memory, "a", told("The client retries."))
-    before = memory.version()
-    memory.chat("a").append(role="user", content="Thank you very much for all of that.")
-    assert learn(memory, "a", told("The client retries.")).notes == ("episode:a: nothing new",)
-    assert memory.version() == before
-
-
 # Secrets and orders
 
 
@@ -221,6 +212,14 @@ def test_one_that_is_more_trusted_stays(memory: Memory, trusted: str) -> None:
 
 
 # How many are kept, and for how long
+
+
+def test_those_in_quarantine_displace_no_others(location: str) -> None:
+    with episodic(location, episodes=2) as memory:
+        for n in (0, 1, 2):
+            memory.chat(str(n)).append(session(TOPICS[n], n, *(fetched() if n else [])))
+            learn(memory, str(n), told(f"The page of {n} says so."))
+        assert chats(memory) == [one.chat for one in memory.quarantine] == ["1", "2"]
 
 
 @pytest.mark.slow

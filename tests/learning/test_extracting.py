@@ -53,6 +53,8 @@ def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -
     assert list(found.records) == memory.records()
     assert TEXT in model.asked("observe")[0]
     assert memory.learning.jobs() == []
+    short = memory.learning.extract(f" {'x' * 49} ", llm=(model := finding(BACKUP)))
+    assert (short.why.startswith("Skipped"), short.job, model.prompts) == (True, "", [])
 
 
 @pytest.mark.parametrize("llm", [finding(DECIDED), None])

@@ -104,6 +104,17 @@ def test_each_text_is_asked_about_once_and_a_new_one_of_a_record_again(location:
         assert [one.id for one in list(memory.quarantine)] == [record.id]
 
 
+def test_an_agent_has_its_records_and_those_of_none_looked_at(location: str, clock: Clock) -> None:
+    guard = Guard("card")
+    with opened(location, clock, guard) as memory:
+        memory.remember(SLY, by="agent")
+        coach = memory.scoped(agent="coach")
+        coach.remember("The number of the card is for the coach.", by="agent", kind="insight")
+        coach.learning.work()
+        assert len(guard.asked) == 2
+        assert len(list(coach.quarantine)) == 2
+
+
 def test_a_guard_that_raises_loses_no_text_and_is_asked_again(location: str, clock: Clock) -> None:
     broken = [True]
 

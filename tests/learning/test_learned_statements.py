@@ -246,18 +246,6 @@ def test_of_a_report_only_what_it_concludes_is_kept(quick: Memory, closing: str,
     assert {record.meta["learned"] for record in found.records} <= {"statements"}
 
 
-def test_a_later_decision_supersedes_an_earlier_one_whatever_its_reason(quick: Memory) -> None:
-    chat = quick.chat("shop")
-    for decided in (
-        "Let's go with Redis for the queue, because Postgres was too slow.",
-        "Actually, let's switch to NATS for the queue instead of Redis.",
-    ):
-        say(chat, ("user", decided), ("assistant", "OK."))
-        chat.extract()
-    (decision,) = quick.records(kind="insight")
-    assert ("NATS" in decision.text, decision.action) == (True, "update")
-
-
 @each("text", hostile(2_000).values())
 def test_a_statement_is_bounded_whatever_is_said(text: str) -> None:
     found = statements(text, by_user=True)

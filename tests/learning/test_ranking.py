@@ -67,13 +67,6 @@ def test_episodes_are_found_by_what_they_tell(memory: Memory, strategy: Any) -> 
     assert memory.learning.usage().calls == len(model.prompts)
 
 
-def test_without_a_question_the_newest_come_first(memory: Memory) -> None:
-    assert chats(memory.learning.episodes()) == NEWEST
-    assert chats(memory.learning.episodes(" ", strategy="llm", llm=Model())) == NEWEST
-    assert chats(memory.learning.episodes("violins", strategy="recency", limit=2)) == NEWEST[:2]
-    assert chats(memory.learning.episodes(limit=0)) == []
-
-
 def test_the_end_of_its_session_dates_an_episode_and_of_equals_the_newest_comes_first() -> None:
     with episodic() as memory:
         for chat, ended in (("old", "2020-01-01T00:00:00"), ("odd", "soon"), ("new", None)):

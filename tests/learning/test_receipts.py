@@ -41,6 +41,20 @@ def test_what_a_prompt_showed_elsewhere_is_not_learned(reopen: Reopen, prompted:
     assert [list(receipt.hits) for receipt in memory.chat("home").receipts()] == ([shown] if prompted else [])
 
 
+def test_what_several_workers_showed_counts_together(reopen: Reopen) -> None:
+    one, other, third = reopen(), reopen(), reopen()
+    hold(one, "before", [TOLD, "Thank you.", "We open the shop at 9:30 on Saturdays."])
+    one.chat("home").append(role="user", content=QUESTION)
+    first = one.chat("home").prompt(700, "Lisbon Flores", limit=1).hits
+    second = other.chat("home").prompt(700, "shop Saturdays", limit=1).hits
+    assert {hit.seq for hit in first}.isdisjoint(hit.seq for hit in second)
+    answer = third.chat("home").append(role="assistant", content=ANSWER)
+    assert set(answer.shown) >= {f"before#{hit.seq}" for hit in (*first, *second)}
+    assert [one.hits for one in third.chat("home").receipts()] == [
+        tuple(f"before#{hit.seq}" for hit in second)
+    ]
+
+
 def test_a_receipt_says_what_the_prompt_was_made_of(memory: Memory) -> None:
     asked(memory)
     memory.remember("Likes tea")

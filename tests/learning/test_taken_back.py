@@ -57,13 +57,6 @@ def test_a_no_to_a_question_takes_nothing_back() -> None:
     assert [one.text for one in found] == ["I'm vegan."]
 
 
-def test_what_replaces_a_statement_is_learned_if_it_stands_alone() -> None:
-    found = said(
-        "We decided on Redis for the queue.", "OK.", "Actually, no. We decided on NATS for the queue."
-    )
-    assert [one.text for one in found] == ["We decided on NATS for the queue."]
-
-
 @each(
     ("text", "learned"),
     [

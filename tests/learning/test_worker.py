@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 
 import pytest
@@ -180,20 +179,3 @@ def test_after_three_failures_in_a_row_nothing_more_is_begun(clock: Clock, kind:
         if kind == "observe":
             assert result.waiting == 6
             assert memory.learning.work(llm=finding(EXTRACTED)).count == 3, "the others are as they were"
-
-
-def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:
-    go_on = threading.Event()
-
-    def hang(_: str) -> str:
-        go_on.wait()
-        return ""
-
-    with opened(clock, kinds=("observe",), patience=0.05) as memory:
-        hold(memory).end()
-        result = memory.learning.work(llm=hang)
-        assert "thread 'holdfast-model-" in result.postponed[0].error
-        (note,) = result.notes
-        assert note.startswith(result.postponed[0].id)
-        assert "thread 'holdfast-model-" in note
-        go_on.set()

@@ -12,7 +12,7 @@ import pytest
 from holdfast import Event, Memory, WorkResult
 from holdfast.events import NAMES
 from learning_scripts import SESSION, TEXT, Model, failing, finding, finds, hold, offers
-from learning_worker import EXTRACTED, kinds
+from learning_worker import EXTRACTED, kinds, opened
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -48,6 +48,19 @@ def test_an_event_has_what_it_tells_of(memory: Memory) -> None:
     assert {event.scope for event in seen} == {memory.scope}
 
 
+def test_an_episode_that_gives_way_is_told_of(clock: Clock) -> None:
+    with opened(clock, episodes=1) as memory:
+        seen = watched(memory, "evicted", "retracted")
+        for name in ("shop", "mill"):
+            hold(memory, name).end()
+            memory.learning.work()
+            clock.move(days=1)
+        assert [event.name for event in seen] == ["evicted"]
+        gone = seen[0].record
+        assert gone is not None
+        assert (gone.kind, gone.chat, gone.retracted) == ("episode", "shop", True)
+
+
 def test_progress_is_told_before_a_job_and_after_it(memory: Memory) -> None:
     hold(memory).end()
     told: list[WorkResult] = []
@@ -57,18 +70,17 @@ def test_progress_is_told_before_a_job_and_after_it(memory: Memory) -> None:
     assert {one.why for one in told[::2]} >= {"observe:shop: observe of chat shop begins."}
 
 
-def test_work_whose_jobs_all_failed_says_so(memory: Memory) -> None:
-    assert memory.learning.work().why == "Nothing more is due."
-    for name in ("shop", "mill"):
-        hold(memory, name)
-    model = Model({"observe": failing, "episode": failing, "reflect": failing})
-    memory.chat("shop").end()
-    result = memory.learning.work(llm=model)
-    assert (result.done, len(result.postponed) > 1) == ((), True)
-    assert result.why.startswith(f"All {len(result.postponed)} jobs failed; the first: The model")
-    assert memory.learning.extract(TEXT, llm=Model()).why == ""
-    memory.chat("mill").end()
-    assert memory.learning.work().why == "Nothing more is due.", "some were done"
+def test_observers_are_called_in_their_order_until_they_are_off(quick: Memory) -> None:
+    heard: list[str] = []
+    off = quick.on("learned", lambda _: heard.append("first"))
+    second = lambda _: heard.append("second")  # noqa: E731 - one observer, twice
+    quick.on("learned", second)
+    quick.on("learned", second)
+    quick.remember("The shop opens at nine in the morning.")
+    off()
+    off()
+    quick.remember("The till is made of oak.")
+    assert heard == ["first", "second", "second", "second", "second"]
 
 
 def test_an_observer_that_raises_is_reported_and_breaks_nothing(

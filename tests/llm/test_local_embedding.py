@@ -100,6 +100,17 @@ def test_a_pooling_that_cannot_be_computed_is_refused(tmp_path: Path, pooling: d
         embedder(f"fastembed:{tmp_path}")
 
 
+def test_modules_that_an_onnx_file_lacks_are_named(tmp_path: Path) -> None:
+    kinds = ["models.Transformer", "sentence_transformer.modules.pooling.Pooling", "models.Normalize"]
+    modules = [{"type": f"sentence_transformers.{kind}"} for kind in kinds]
+    built_onnx(tmp_path, {"modules.json": modules})
+    embedder(f"fastembed:{tmp_path}")
+    modules.append({"type": "sentence_transformers.models.Dense"})
+    built_onnx(tmp_path, {"modules.json": modules})
+    with pytest.raises(InvalidInput, match="Dense"):
+        embedder(f"fastembed:{tmp_path}")
+
+
 @pytest.mark.parametrize(
     ("config", "document", "query"),
     [

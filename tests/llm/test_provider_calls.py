@@ -205,11 +205,3 @@ def test_a_function_that_hangs_is_left_to_its_thread_which_the_error_names() -> 
     assert raised.value.reason == "timeout"
     go_on.set()
     assert gone_on.wait(10)
-
-
-def test_the_errors_of_a_function_with_patience_arrive() -> None:
-    def interrupted(_: str) -> str:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        complete(resolve(interrupted), "x", 10)

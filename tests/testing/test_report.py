@@ -16,7 +16,7 @@ from fake_provider import FakeProvider
 from holdfast import InvalidInput, Message
 from holdfast.contract import CAPABILITIES
 from holdfast.testing import Conformance, MinimalProvider, Report, check
-from holdfast.testing.__main__ import factory, main
+from holdfast.testing.__main__ import main
 from holdfast.testing.case import NOT_REOPENED
 from holdfast.testing.cases import CASES
 from holdfast.testing.minimal import MinimalChat
@@ -117,22 +117,6 @@ def test_the_command_prints_the_report_and_ends_with_a_code(
     out, err = capsys.readouterr()
     assert told in (err if code == 2 else out)
     assert not (out if code == 2 else err)
-
-
-@each(
-    "path",
-    [
-        "",
-        "nothing",
-        "holdfast:Nothing",
-        "..:x",
-    ],
-)
-def test_what_is_no_factory_is_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InvalidInput):
-        factory(path)
-    assert main([path]) == 2
-    assert capsys.readouterr().out == ""
 
 
 # The examples

@@ -311,17 +311,6 @@ def test_what_a_long_turn_said_before_its_window_is_left_out(memory: Memory) -> 
     assert all(int(str(one["id"]).partition("#")[2]) < turn for one in found if one["session"] == "monday")
 
 
-def test_sessions_are_found_but_not_by_the_question(memory: Memory) -> None:
-    chat = in_turn(memory)
-    search = named(memory.tools(chat))["search_sessions"]
-    found = listed(search({"query": QUESTION}), "sessions")
-    assert found[0]["id"] == "sunday"
-    assert QUESTION not in str(found)
-    own = listed(search({"query": QUESTION, "session": "monday"}), "messages")
-    assert "Is the harbour service at its port?" in [one["text"] for one in own]
-    assert QUESTION not in [one["text"] for one in own]
-
-
 # What a call takes
 
 

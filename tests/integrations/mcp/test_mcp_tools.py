@@ -79,15 +79,6 @@ def test_read_only_offers_nothing_that_writes(ada: Memory) -> None:
         )
 
 
-def test_instructions_say_when_to_recall(ada: Memory) -> None:
-    told = []
-    for read_only in (False, True):
-        with blocking(client(make_server(ada, read_only=read_only), ERAS[-1])) as one:
-            told.append(str(one.instructions))
-    assert "`recall` before you answer" in told[0]
-    assert ["`remember`" in one for one in told] == [True, False]
-
-
 # What is added
 
 
