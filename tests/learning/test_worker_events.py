@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Event, Memory, WorkResult
 from holdfast.events import NAMES
-from learning_scripts import SESSION, TEXT, Model, failing, finding, finds, hold, offers
+from learning_scripts import SESSION, TEXT, Clock, Model, failing, finding, finds, hold, offers
 from learning_worker import EXTRACTED, kinds, opened
 
 pytestmark = pytest.mark.usefixtures("clock")
