@@ -146,6 +146,25 @@ def test_a_file_has_a_limit_that_an_error_names(quick: Files) -> None:
     assert len(quick.read(PLAN)) == 99_999
 
 
+@each(
+    ("view_range", "shown"),
+    [
+        ([2, 3], "bc"),
+        ([2, -1], "bcd"),
+        ([0, 1], "a"),
+        ([3, 99], "cd"),
+        ([3, 2], ""),
+        ([1, -3], ""),
+        ([], "abcd"),
+    ],
+)
+def test_a_range_of_lines_is_shown(quick: Files, view_range: list[int], shown: str) -> None:
+    if not quick.paths():
+        quick.create(PLAN, "a\nb\nc\nd")
+    lines = quick.view(PLAN, view_range).splitlines()[1:]
+    assert "".join(line.split("\t")[1] for line in lines) == shown
+
+
 INSERT: dict[str, object] = {"command": "insert", "path": PLAN, "insert_line": 0, "insert_text": "x"}
 
 
