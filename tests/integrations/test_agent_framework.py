@@ -164,14 +164,6 @@ def test_it_stores_what_the_framework_stores(calls: list[list[tuple[str, str]]],
         asyncio.run(used(memory))
 
 
-def test_what_is_said_again_is_stored_again(history: HoldfastHistoryProvider) -> None:
-    for _ in range(2):
-        saved(history, said("Yes."))
-    saved(history, said("OK.", role="assistant"))
-    saved(history, said("OK.", role="assistant"))
-    assert texts(loaded(history)) == ["Yes.", "Yes.", "OK."]
-
-
 # Agents
 
 
@@ -261,9 +253,3 @@ def test_an_event_loop_is_not_blocked(memory: Memory, monkeypatch: pytest.Monkey
     asked(agent(memory, Scripted("Hello.")), "Hi")
     assert used
     assert threading.main_thread() not in used
-
-
-@pytest.mark.parametrize("make", [HoldfastHistoryProvider, HoldfastContextProvider])
-def test_they_have_a_memory(make: Any) -> None:
-    with pytest.raises(InvalidInput, match="no memory"):
-        make("a text")

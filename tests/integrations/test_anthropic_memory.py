@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
-from anthropic import Anthropic
 from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 from anthropic.tools import ToolError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Damaged, Memory
-from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
+from holdfast.integrations.anthropic import MemoryTool
 from holdfast.tools.files import TOOL
-from llm_server import Server
 from soak import cases
-from tables import each
 
 PLAN = "/memories/plan.md"
-UNKNOWN = "Unknown command. Use one of view, create, str_replace, insert, delete, rename."
 
 
 @pytest.fixture
@@ -37,14 +32,6 @@ def tool() -> Iterator[MemoryTool]:
 
 def command(name: str, **arguments: object) -> dict[str, object]:
     return {"command": name, **arguments}
-
-
-def refusal(call: Callable[[], object]) -> str:
-    """Give what the model is told of a command that failed."""
-    with pytest.raises(ToolError) as caught:
-        call()
-    assert isinstance(caught.value.content, str)
-    return caught.value.content
 
 
 # Beside the tool of the SDK
@@ -139,32 +126,6 @@ def test_the_sdk_is_told_of_it_and_can_clear_it() -> None:
         assert tool.files.paths() == []
 
 
-@each(
-    ("given", "told"),
-    [
-        (None, UNKNOWN),
-        ({"command": "format"}, UNKNOWN),
-        (command("create", path=PLAN), "The command `create` needs `file_text`."),
-        (command("view", path="/etc/passwd"), "Path must start with /memories, got: /etc/passwd"),
-        (command("view", path=PLAN), f"The path {PLAN} does not exist. Please provide a valid path."),
-        (
-            command("create", path=PLAN, file_text="\u200b"),
-            "The text is blank. Give it at least one visible character.",
-        ),
-    ],
-)
-def test_whatever_a_model_asks_it_gets_an_answer(tool: MemoryTool, given: object, told: str) -> None:
-    assert refusal(lambda: tool.call(given)) == told
-
-
-def test_a_memory_that_is_closed_is_an_answer_too() -> None:
-    memory = Memory(":memory:")
-    tool = MemoryTool(memory)
-    memory.close()
-    assert refusal(lambda: tool.call(command("view", path="/memories"))).startswith("The memory is closed.")
-    assert refusal(tool.clear_all_memory).startswith("The memory is closed.")
-
-
 def test_a_model_is_not_told_what_is_wrong_with_a_database(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         tool = MemoryTool(memory)
@@ -176,74 +137,7 @@ def test_a_model_is_not_told_what_is_wrong_with_a_database(tmp_path: Path) -> No
         assert isinstance(caught.value.__cause__, Damaged)
 
 
-def test_awaited_it_does_the_same_at_once(location: str) -> None:
-    async def use(tool: AsyncMemoryTool) -> list[str]:
-        assert tool.to_dict() == TOOL
-        await tool.call(command("create", path=PLAN, file_text=""))
-        added = [command("insert", path=PLAN, insert_line=0, insert_text=f"line {n}") for n in range(8)]
-        said = await asyncio.gather(*map(tool.call, added))
-        assert set(map(str, said)) == {f"The file {PLAN} has been edited."}
-        with pytest.raises(ToolError, match="already exists"):
-            await tool.call(command("create", path=PLAN, file_text=""))
-        lines = tool.files.read(PLAN).splitlines()
-        assert await tool.clear_all_memory() == "All memory cleared"
-        return lines
-
-    with Memory(location, user="ada") as memory:
-        lines = asyncio.run(use(AsyncMemoryTool(memory)))
-        assert sorted(lines) == [f"line {n}" for n in range(8)]
-
-
-class Claude(Server):
-    """Speak as much of the protocol of Anthropic as a runner of tools needs."""
-
-    def answer(self, path: str, body: Mapping[str, object]) -> tuple[int, str]:
-        assert path.startswith("/v1/messages")
-        return super().answer("/v1/chat/completions", body)
-
-
 def said(*content: Mapping[str, object], stop: str) -> str:
     usage = {"input_tokens": 1, "output_tokens": 1}
     more = {"id": "msg", "type": "message", "role": "assistant", "model": "served", "stop_sequence": None}
     return json.dumps({**more, "content": content, "stop_reason": stop, "usage": usage})
-
-
-def last_of(request: Mapping[str, object]) -> dict[str, object]:
-    """Give the newest block of a request."""
-    messages = request["messages"]
-    assert isinstance(messages, list)
-    block: dict[str, object] = messages[-1]["content"][-1]
-    return block
-
-
-def test_a_runner_of_the_sdk_uses_it(tool: MemoryTool) -> None:
-    asked = [
-        command("create", path=PLAN, file_text="Berlin"),
-        command("view", path="/memories/../etc"),
-        {"command": "nonsense"},
-    ]
-    calls = [
-        said({"type": "tool_use", "id": f"t{n}", "name": "memory", "input": one}, stop="tool_use")
-        for n, one in enumerate(asked)
-    ]
-    replies = [*calls, said({"type": "text", "text": "Noted."}, stop="end_turn")]
-    with (
-        Claude(lambda _: (200, replies[len(server.requests) - 1])) as server,
-        Anthropic(api_key="none", base_url=server.url.removesuffix("/v1")) as client,
-    ):
-        runner = client.beta.messages.tool_runner(
-            model="served",
-            max_tokens=100,
-            tools=[tool],
-            messages=[{"role": "user", "content": "Remember Berlin."}],
-        )
-        runner.until_done()
-    first, *others = server.requests
-    assert first["tools"] == [TOOL]
-    results = [last_of(request) for request in others]
-    assert [(one.get("is_error", False), one["content"]) for one in results] == [
-        (False, f"File created successfully at: {PLAN}"),
-        (True, "Path /memories/../etc would escape /memories directory"),
-        (True, UNKNOWN),
-    ]
-    assert tool.files.read(PLAN) == "Berlin"

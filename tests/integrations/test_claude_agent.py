@@ -3,8 +3,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, TypeVar
@@ -179,27 +178,6 @@ def test_a_transcript_is_the_same_in_another_memory_and_whatever_others_append_t
     assert copy == done(store.load(KEY)) == [SESSION[0], *SESSION[2:]]
 
 
-def test_processes_that_mirror_the_same_entries_store_them_once(shared_location: str) -> None:
-    batches = [
-        [{"type": "x", "uuid": f"u{n}", "n": n} for n in range(start, start + 20)]
-        for start in range(0, 40, 5)
-    ]
-
-    def work(batch: Sequence[Mapping[str, object]]) -> None:
-        with Memory(shared_location, user="ada") as memory:
-            done(HoldfastSessionStore(memory).append(KEY, batch))
-
-    Memory(shared_location).close()
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(work, batches))
-    with Memory(shared_location, user="ada") as memory:
-        loaded = done(HoldfastSessionStore(memory).load(KEY))
-    assert loaded is not None
-    assert sorted(entry["uuid"] for entry in loaded) == sorted(
-        {str(one["uuid"]) for batch in batches for one in batch}
-    )
-
-
 # Keys
 
 PARTS = ["a", "a/b", "a%2Fb", "%", "%25", "\ud800\n", " ", "..", "x" * 300, "x" * 301, "%" + "0" * 64]
@@ -233,14 +211,6 @@ def test_a_key_that_names_nothing_is_an_error(key: Mapping[str, object]) -> None
         for work in (store.append(key, [TITLE]), store.load(key), store.delete(key)):
             with pytest.raises(InvalidInput, match="key"):
                 done(work)
-
-
-def test_agents_of_one_user_see_the_same_sessions_also_those_put_away(memory: Memory) -> None:
-    done(HoldfastSessionStore(memory.scoped(agent="coder")).append(KEY, SESSION))
-    memory.chat(CHAT).archive()
-    other = HoldfastSessionStore(memory.scoped(agent="writer"))
-    assert done(other.load(KEY)) == SESSION
-    assert len(done(other.list_sessions(KEY["project_key"]))) == 1
 
 
 # Lists
@@ -343,22 +313,6 @@ def test_summaries_of_one_user_are_not_shown_to_another(location: str) -> None:
             with acting_as(user=user):
                 done(store.append(KEY, [{**TITLE, "customTitle": title}]))
                 assert summaries(store)[0]["data"]["custom_title"] == title
-
-
-@pytest.mark.usefixtures("sdk")
-def test_of_titles_that_race_the_summary_says_the_one_that_was_stored_last(
-    store: HoldfastSessionStore,
-) -> None:
-    async def race() -> list[Any]:
-        await asyncio.gather(
-            *(store.append(KEY, [{**TITLE, "customTitle": str(n)}]) for n in range(20)),
-            *(store.list_session_summaries(KEY["project_key"]) for _ in range(5)),
-        )
-        return [await store.load(KEY), await store.list_session_summaries(KEY["project_key"])]
-
-    loaded, (summary,) = done(race())
-    assert len(loaded) == 20
-    assert summary["data"]["custom_title"] == loaded[-1]["customTitle"]
 
 
 def test_without_the_sdk_only_summaries_fail(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import os
 import socket
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from importlib.util import find_spec
@@ -19,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Damaged, InvalidInput, Memory, ModelFailed
+from holdfast import Damaged, Memory
 
 if not find_spec("crewai"):
     pytest.skip("needs: pip install '.[crewai]', apart from the rest", allow_module_level=True)
@@ -30,7 +28,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from crewai import Agent, Crew, Task
     from crewai.llms.base_llm import BaseLLM
-    from crewai.memory.storage.backend import EmbeddingDimensionMismatchError, StorageBackend
+    from crewai.memory.storage.backend import StorageBackend
     from crewai.memory.types import MemoryRecord
     from crewai.memory.unified_memory import Memory as CrewMemory
 
@@ -151,37 +149,6 @@ def test_a_record_comes_back_as_it_was_stored(storage: HoldfastStorage) -> None:
     assert storage.get_record("a/b%") == whole
 
 
-def test_scopes_are_paths_and_not_beginnings_of_texts(storage: HoldfastStorage) -> None:
-    scopes = ["/", "/team", "/team/a", "/team/a/b", "/teams", "/team%"]
-    storage.save([record(scope, scope, vector=[1, 0], categories=[scope[1:2]]) for scope in scopes])
-    assert sorted(one.id for one in storage.list_records("/team/")) == ["/team", "/team/a", "/team/a/b"]
-    assert storage.list_scopes() == ["/team", "/team%", "/teams"]
-    assert storage.list_scopes("/team") == ["/team/a"]
-    assert storage.get_scope_info("/").record_count == 6
-    assert storage.list_categories("/teams") == {"t": 1}
-    assert storage.get_scope_info("/nowhere").record_count == 0
-    storage.reset("/team")
-    assert sorted(one.id for one in storage.list_records()) == ["/", "/team%", "/teams"]
-
-
-def test_vectors_of_another_size_are_refused_until_all_is_reset(storage: HoldfastStorage) -> None:
-    storage.save([record("a", vector=[1, 0])])
-    for refused, error in (
-        (record("b", vector=[1]), EmbeddingDimensionMismatchError),
-        (record("b", vector=[float("nan"), 0]), ModelFailed),
-        (record("b", vector=[1e300, 0]), InvalidInput),
-        (record("b", metadata={"a": {1}}), InvalidInput),
-    ):
-        with pytest.raises(error):
-            storage.save([record("c", vector=[0, 1]), refused])
-    with pytest.raises(EmbeddingDimensionMismatchError):
-        storage.search([1, 0, 0])
-    assert storage.count() == 1
-    storage.reset()
-    storage.save([record("d", vector=[1, 0, 0])])
-    assert ids(storage.search([1, 0, 0])) == ["d"]
-
-
 def test_users_and_tenants_do_not_see_each_others_records(app: Memory) -> None:
     HoldfastStorage(app.scoped(user="ada")).save([record("a", vector=[1, 0])])
     for other in (app.scoped(user="bob"), app.scoped(tenant="acme", user="ada")):
@@ -191,30 +158,6 @@ def test_users_and_tenants_do_not_see_each_others_records(app: Memory) -> None:
         assert foreign.delete(record_ids=["a"]) == 0
         foreign.reset()
     assert HoldfastStorage(app.scoped(user="ada")).count() == 1
-
-
-def test_another_storage_finds_what_was_changed_since(memory: Memory) -> None:
-    one, other = HoldfastStorage(memory), HoldfastStorage(memory)
-    one.save([record("a", vector=[1, 0])])
-    assert ids(other.search([1, 0])) == ["a"]
-    # More at once than is noted.
-    one.save([record(f"r{n}", "/many", vector=[1, n]) for n in range(1_200)])
-    assert other.count("/many") == 1_200
-    assert other.delete(scope_prefix="/many", older_than=datetime.now(UTC) + timedelta(days=1)) == 1_200
-    assert one.count() == 1
-
-
-def test_the_awaited_methods_do_the_same_and_threads_do_not_mind(storage: HoldfastStorage) -> None:
-    async def program() -> None:
-        await asyncio.gather(*(storage.asave([record(f"a{n}", vector=[1, n])]) for n in range(8)))
-        found = await storage.asearch([0, 1], limit=2)
-        assert ids(found) == ["a7", "a6"]
-        assert await storage.adelete(record_ids=["a7"]) == 1
-
-    asyncio.run(program())
-    with ThreadPoolExecutor(4) as threads:
-        counts = threads.map(lambda n: storage.delete(record_ids=[f"a{n % 7}"]), range(28))
-        assert sum(counts) == 7
 
 
 def test_a_record_that_cannot_be_read_is_named(storage: HoldfastStorage) -> None:
@@ -277,20 +220,3 @@ def test_each_answer_is_that_of_a_list(steps: list[tuple[str, str, str, list[flo
                 assert ids(one.search([1.0, 1.0], categories=["/x"], min_score=0.5)) == [
                     each for each in ids(one.search([1.0, 1.0], min_score=0.5)) if kept[each].scope == "/x"
                 ]
-
-
-def test_of_what_several_write_at_once_nothing_is_lost(shared_location: str) -> None:
-    def write(name: str) -> None:
-        with Memory(shared_location, user="ada") as memory:
-            storage = HoldfastStorage(memory)
-            for n in range(5):
-                storage.save([record(f"{name}{n}", vector=[1.0, n])])
-                assert storage.get_record(f"{name}{n}")
-                assert len(storage.search([1.0, 0.0], limit=200)) >= n
-
-    with Memory(shared_location, user="ada") as memory:
-        storage = HoldfastStorage(memory)
-        assert storage.count() == 0
-        with ThreadPoolExecutor(3) as threads:
-            list(threads.map(write, "abc"))
-        assert storage.count() == 15

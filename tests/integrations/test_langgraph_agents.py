@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
@@ -49,35 +48,25 @@ def call(tool: str, **arguments: object) -> AIMessage:
     return AIMessage("", tool_calls=[ToolCall(name=tool, args=arguments, id=f"call-{tool}")])
 
 
-def ask(store: BaseStore, user: str, *answers: AIMessage, awaited: bool) -> list[str]:
+def ask(store: BaseStore, user: str, *answers: AIMessage) -> list[str]:
     """Run an agent with LangMem's tools and a script, and return what its tools answered."""
     namespace = ("memories", "{langgraph_user_id}")
     tools = [create_manage_memory_tool(namespace), create_search_memory_tool(namespace)]
     agent = create_agent(Scripted(answers=[*answers, AIMessage("Done.")]), tools, store=store)
     config: RunnableConfig = {"configurable": {"langgraph_user_id": user}}
     asked: InputAgentState = {"messages": [HumanMessage("Go on.")]}
-    state = asyncio.run(agent.ainvoke(asked, config)) if awaited else agent.invoke(asked, config)
+    state = asyncio.run(agent.ainvoke(asked, config))
     return [str(one.content) for one in state["messages"] if isinstance(one, ToolMessage)]
 
 
-@pytest.mark.parametrize("awaited", [False, True])
-def test_the_tools_of_langmem_manage_and_search_memories(memory: Memory, awaited: bool) -> None:
+def test_the_tools_of_langmem_manage_and_search_memories(memory: Memory) -> None:
     store = HoldfastStore(memory)
-
-    def agent(user: str, *answers: AIMessage) -> list[str]:
-        return ask(store, user, *answers, awaited=awaited)
-
-    agent("ada", call("manage_memory", content="Ada prefers green tea.", action="create"))
-    agent("ada", call("manage_memory", content="Ada trains for a marathon.", action="create"))
-    agent("bob", call("manage_memory", content="Bob prefers coffee.", action="create"))
-    [found] = agent("ada", call("search_memory", query="Which teas does she prefer?", limit=1))
+    ask(store, "ada", call("manage_memory", content="Ada prefers green tea.", action="create"))
+    ask(store, "bob", call("manage_memory", content="Bob prefers coffee.", action="create"))
+    [found] = ask(store, "ada", call("search_memory", query="Which teas does she prefer?", limit=1))
     [tea] = json.loads(found)
     assert (tea["value"]["content"], tea["namespace"]) == ("Ada prefers green tea.", ["memories", "ada"])
-    agent("ada", call("manage_memory", content="Ada prefers oolong.", action="update", id=tea["key"]))
-    [changed] = agent("ada", call("search_memory", query="prefers", limit=1))
-    assert json.loads(changed)[0]["value"]["content"] == "Ada prefers oolong."
-    agent("ada", call("manage_memory", action="delete", id=tea["key"]))
-    assert [item.value["content"] for item in store.search(("memories", "ada"))] == [
-        "Ada trains for a marathon."
-    ]
-    assert store.list_namespaces() == [("memories", "ada"), ("memories", "bob")]
+    ask(store, "ada", call("manage_memory", content="Ada prefers oolong.", action="update", id=tea["key"]))
+    assert [item.value["content"] for item in store.search(("memories", "ada"))] == ["Ada prefers oolong."]
+    ask(store, "ada", call("manage_memory", action="delete", id=tea["key"]))
+    assert store.list_namespaces() == [("memories", "bob")]

@@ -201,73 +201,15 @@ def test_subgraphs_have_checkpoints_of_their_own_and_say_nothing_twice(saver: Ho
     assert len({one.config["configurable"]["checkpoint_ns"] for one in saver.list(thread())}) == 2
 
 
-def test_an_agent_with_a_tool(memory: Memory) -> None:
-    agents = pytest.importorskip("langchain.agents")
-    call = {"name": "distance", "args": {"race": "Berlin"}, "id": "call-1", "type": "tool_call"}
-
-    class Scripted(GenericFakeChatModel):
-        def bind_tools(self, tools: Any, **options: Any) -> Any:
-            return self
-
-    def distance(race: str) -> str:
-        """Return how long a race is."""
-        return f"{race}: 42.195 km"
-
-    model = Scripted(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("A marathon.")]))
+def test_a_copied_thread_stays_when_the_other_is_erased(memory: Memory) -> None:
     saver = HoldfastSaver(memory)
-    agent = agents.create_agent(model, [distance], checkpointer=saver)
-    agent.invoke({"messages": "How long is it?"}, thread())
-    stored = saver.chat("1").history()
-    assert [one.role for one in stored] == ["user", "assistant", "tool", "assistant"]
-    assert stored[1].calls[0].name == "distance"
-    assert (stored[2].call_id, stored[2].content) == ("call-1", "Berlin: 42.195 km")
-    assert saver.chat("1").prompt(1_000).messages[-1]["content"] == "A marathon."
-
-
-def test_users_tenants_and_threads_do_not_see_each_other(location: str) -> None:
-    with Memory(location) as app:
-        ada, bob = (HoldfastSaver(app.scoped(user=name)) for name in ("ada", "bob"))
-        other = HoldfastSaver(app.scoped(user="ada").scoped(project="garden"))
-        answering(ANSWER).compile(checkpointer=ada).invoke({"messages": BERLIN}, thread("x"))
-        for stranger in (bob, other):
-            assert stranger.get_tuple(thread("x")) is None
-            assert not [*stranger.list(None)]
-            stranger.delete_thread("x")
-            stranger.prune(["x"], strategy="delete")
-        for hostile in ("X", "x/", "x%", "", "x\x00", "../x", "%78", "x" * 500, "\ud800"):
-            assert ada.get_tuple(thread(hostile)) is None
-        assert len([*ada.list(thread("x"))]) == 3
-        assert not app.scoped(user="bob").recall("marathon")
-
-
-def test_a_deleted_thread_is_erased_and_the_file_rewritten_later(tmp_path: Path) -> None:
-    path = tmp_path / "agent.db"
-    with Memory(path, user="ada") as memory:
-        saver = HoldfastSaver(memory)
-        graph = answering(ANSWER).compile(checkpointer=saver)
-        graph.invoke({"messages": BERLIN}, thread())
-        saver.delete_thread("1")
-        assert saver.get_tuple(thread()) is None
-        assert not memory.recall("marathon")
-        assert not memory.chats()
-        assert "deferred" in memory.verify().problems[0]
-        assert memory.verify(repair=True).ok
-    assert b"marathon" not in path.read_bytes()
-
-
-def test_a_copied_thread_goes_its_own_way(memory: Memory) -> None:
-    saver = HoldfastSaver(memory)
-    graph = answering(ANSWER, "In May.", "In June.").compile(checkpointer=saver)
-    graph.invoke({"messages": BERLIN}, thread("one"))
+    answering(ANSWER).compile(checkpointer=saver).invoke({"messages": BERLIN}, thread("one"))
     saver.copy_thread("one", "two")
     with pytest.raises(Conflict):
         saver.copy_thread("one", "two")
-    graph.invoke({"messages": "When?"}, thread("two"))
-    assert contents(graph.get_state(thread("one"))) == [BERLIN, ANSWER]
-    assert contents(graph.get_state(thread("two"))) == [BERLIN, ANSWER, "When?", "In May."]
     saver.delete_thread("one")
-    assert [content for _, content in said(saver, "two")] == [BERLIN, ANSWER, "When?", "In May."]
-    assert contents(graph.get_state(thread("two")))[0] == BERLIN
+    assert said(saver, "two") == [("user", BERLIN), ("assistant", ANSWER)]
+    assert [chat.id for chat in memory.chats()] == [saver.chat("two").id]
 
 
 def test_pruning_keeps_the_newest_and_deletes_what_nothing_needs(memory: Memory) -> None:

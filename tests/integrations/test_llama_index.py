@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from collections.abc import Awaitable, Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +29,7 @@ from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.llama_index import HoldfastChatStore, HoldfastMemoryBlock
 from soak import cases
 
-ACTIVE, ARCHIVED = MessageStatus.ACTIVE, MessageStatus.ARCHIVED
+ARCHIVED = MessageStatus.ARCHIVED
 CHAT = "llama-index/trip"
 MESSAGES = [
     ChatMessage(role="system", content="You are a coach."),
@@ -118,16 +117,6 @@ def test_deleted_messages_stay_in_the_log_which_says_so(store: HoldfastChatStore
     ]
 
 
-def test_keys_are_those_with_messages(store: HoldfastChatStore, memory: Memory) -> None:
-    names = ["trip", "a/b\x00#1 ", "", "ü" * 400, "gone"]
-    for name in names:
-        awaited(store.add_messages(name, said("x")))
-    awaited(store.delete_messages("gone"), store.set_messages("never", []), store.add_messages("no", []))
-    HoldfastChatStore(memory=memory.scoped(user="bob"))
-    memory.chat("trip").append(role="user", content="not through LlamaIndex")
-    assert sorted(awaited(store.get_keys())) == sorted(names[:-1])
-
-
 def test_a_store_goes_on_after_its_words_were_erased(store: HoldfastChatStore, memory: Memory) -> None:
     awaited(store.add_messages("trip", said("a", "b", "c", "d")))
     memory.erase(chat=CHAT, messages=2)
@@ -156,21 +145,6 @@ def test_what_is_no_message_of_llamaindex_is_told(store: HoldfastChatStore, memo
     store._lists._table.put({"active/" + "f" * 32: b"m-1"}, CHAT)
     with pytest.raises(Damaged, match="Message 2 of the chat"):
         awaited(store.get_messages("trip"))
-
-
-def test_workers_archive_each_message_once(shared_location: str) -> None:
-    def archive(_: int) -> list[ChatMessage]:
-        with Memory(shared_location, user="ada") as memory:
-            store = HoldfastChatStore(memory=memory)
-            return [awaited(store.archive_oldest_messages("trip", 1))[0] for _ in range(5)]
-
-    with Memory(shared_location, user="ada") as memory:
-        store = HoldfastChatStore(memory=memory)
-        awaited(store.add_messages("trip", said(*(f"m{n}" for n in range(15)))))
-        with ThreadPoolExecutor(3) as threads:
-            moved = [one for some in threads.map(archive, range(3)) for one in some]
-        assert sorted(texts(moved)) == sorted(f"m{n}" for n in range(15))
-        assert texts(awaited(store.get_messages("trip", ARCHIVED))) == [f"m{n}" for n in range(15)]
 
 
 steps = st.lists(
@@ -246,17 +220,6 @@ def test_a_block_shows_what_is_known_and_recalled(memory: Memory) -> None:
     )
 
 
-def test_a_block_stores_what_leaves_another_store(memory: Memory) -> None:
-    async def used() -> None:
-        chat = small(memory, None)
-        await chat.aput_messages(ALPACAS)
-        await cast("SQLAlchemyChatStore", chat.sql_store)._async_engine.dispose()  # type: ignore[union-attr]
-
-    awaited(used())
-    assert "alpacas" in memory.chat(CHAT).history()[0].content
-    assert awaited(HoldfastChatStore(memory=memory).get_keys()) == []
-
-
 def test_a_store_and_a_block_store_each_message_once(memory: Memory) -> None:
     chat = small(memory, HoldfastChatStore(memory=memory))
     awaited(chat.aput_messages(ALPACAS))
@@ -268,7 +231,7 @@ def test_a_store_and_a_block_store_each_message_once(memory: Memory) -> None:
     assert "My sister Marta breeds alpacas." in first.content
 
 
-def small(memory: Memory, store: HoldfastChatStore | None) -> ChatMemory:
+def small(memory: Memory, store: HoldfastChatStore) -> ChatMemory:
     return ChatMemory.from_defaults(
         "trip",
         chat_store=store,
@@ -278,26 +241,3 @@ def small(memory: Memory, store: HoldfastChatStore | None) -> ChatMemory:
         token_flush_size=50,
         tokenizer_fn=str.split,
     )
-
-
-@pytest.mark.parametrize("make", [HoldfastChatStore, HoldfastMemoryBlock])
-def test_they_have_a_memory(memory: Memory, make: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match="no memory"):
-        make(memory="a text")
-    assert "Memory(" not in repr(make(memory=memory))
-
-
-def test_a_memory_of_llamaindex_goes_on_where_it_was(memory: Memory) -> None:
-    memory.remember("Never plans runs on Mondays", kind="constraint", by="user")
-    for turn in (MESSAGES[1:4], said("In Lofoten.", role="assistant"), said("Of which town?")):
-        # Made anew for each turn, as in a server.
-        chat = ChatMemory.from_defaults(
-            "trip",
-            chat_store=HoldfastChatStore(memory=memory),
-            memory_blocks=[HoldfastMemoryBlock(memory=memory)],
-            tokenizer_fn=str.split,
-        )
-        awaited(chat.aput_messages(turn))
-    shown = awaited(chat.aget())
-    assert "Never plans runs on Mondays" in str(shown[0].content)
-    assert [one.role.value for one in shown] == ["system", "user", "assistant", "tool", "assistant", "user"]

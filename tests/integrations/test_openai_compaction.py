@@ -12,9 +12,9 @@ from agents import Agent, Runner
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items, pop, said
+from openai_sessions import QUIET, Item, add, answer, items, pop, said
 
-from holdfast import InvalidInput, Memory
+from holdfast import Memory
 from holdfast.integrations.openai_agents import HoldfastSession
 from holdfast.port.texts import estimate_tokens
 from soak import cases
@@ -112,17 +112,6 @@ def test_of_two_who_replace_the_same_items_one_does(session: HoldfastSession) ->
     assert items(session) == [said("a"), said("bc")]
 
 
-def test_what_is_added_while_a_session_is_compacted_stays(session: HoldfastSession) -> None:
-    async def replacing() -> bool:
-        await session.add_items(cast("Any", [said("a"), said("b")]))
-        snapshot = await session._get_compaction_snapshot(2)
-        await session.add_items(cast("Any", [said("By the way.")]))
-        return await snapshot.replace_suffix(0, cast("Any", [said("ab")]))
-
-    assert not asyncio.run(replacing())
-    assert items(session) == [said("a"), said("b"), said("By the way.")]
-
-
 # Within a budget
 
 
@@ -147,31 +136,6 @@ def test_within_a_budget_a_run_is_given_what_a_prompt_gives(memory: Memory) -> N
     assert items(session, 3) == items(session, -1)[-3:]  # a limit counts items
     add(session, said("\N{THUMBS UP SIGN}"))  # nothing to recall
     assert "<summary " in str(items(session)[1]["content"])
-
-
-def test_within_a_budget_only_what_is_in_the_session_is_given(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", budget=8_000)
-    assert items(session) == []
-    add(session, said("I like blue."), said("Noted.", "assistant"))
-    pop(session)
-    memory.chat("trip").append(role="user", content="Not from the SDK.")
-    assert items(session) == [said("I like blue.")]
-    clear(session)
-    add(session, said("I like red."), CALL, OUTPUT)
-    assert items(session) == [said("I like red."), CALL, OUTPUT]
-    with pytest.raises(InvalidInput, match="budget"):
-        HoldfastSession(memory, "trip", budget=-1)
-
-
-def test_a_large_output_of_an_older_turn_is_a_placeholder(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", budget=8_000)
-    output = {**OUTPUT, "output": "a line of a log " * 700}
-    add(session, said("Read the log."), CALL, output, said("And now?"))
-    first, call, short, *_, last = items(session)  # what is no longer shown can be recalled
-    assert [first, call, last] == [said("Read the log."), CALL, said("And now?")]
-    assert {**short, "output": output["output"]} == output
-    assert "it is message trip#3" in str(short["output"])
-    assert items(session, -1)[2] == output
 
 
 def test_a_run_that_leaves_more_than_the_budget_compacts_the_chat(memory: Memory) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import pydantic_agents
 import pytest
@@ -16,13 +16,10 @@ from pydantic_agents import (
     look_up,
     say,
     stored,
-    weather,
-    words,
 )
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     ToolCallPart,
@@ -30,35 +27,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo
 
-from holdfast import Chat, InvalidInput, Memory
+from holdfast import Chat, Memory
 from holdfast.integrations.pydantic_ai import Remembering, toolset
 from holdfast.port.texts import estimate_tokens
-from holdfast.prompt.window import TokenBudget
 
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
 # Runs -------------------------------------------------------------------------------------------------------
-
-
-def test_history_that_is_passed_as_well_is_stored_and_shown_once(chat: Chat) -> None:
-    watched = Watched(look_up)
-    agent = Agent(watched.model, tools=[weather], capabilities=[Remembering(chat, recall=False)])
-    history: list[ModelMessage] = []
-    for text in ("Hello", "The weather?", "Hello", "Hello"):
-        result = agent.run_sync(text, message_history=history)
-        # as after a restart of the application
-        history = ModelMessagesTypeAdapter.validate_json(
-            ModelMessagesTypeAdapter.dump_json(result.all_messages())
-        )
-    assert [role for role, _ in stored(chat)] == [
-        *("user", "assistant"),
-        *("user", "assistant", "tool", "tool", "assistant"),
-        *("user", "assistant"),
-        *("user", "assistant"),
-    ]
-    assert watched.words().count("user-prompt: Hello") == 3
-    for shown in watched.shown:
-        check_accepted(shown)
 
 
 def test_history_from_before_the_chat_is_stored(chat: Chat) -> None:
@@ -110,14 +85,6 @@ def test_what_tools_change_later_is_stored_once_as_it_was_first(chat: Chat) -> N
         check_accepted(shown)
 
 
-def test_the_framework_keeps_its_own_history(chat: Chat) -> None:
-    agent = Agent(Watched(look_up).model, tools=[weather], capabilities=[Remembering(chat)])
-    agent.run_sync("Hello")
-    result = agent.run_sync("The weather?")
-    assert words(result.all_messages()) == words(result.new_messages())
-    assert len(result.new_messages()) == 4
-
-
 def long_weather(chat: Chat, watched: Watched, times: int, budget: int) -> Agent[Any, str]:
     """Make an agent whose tool answers at length."""
     agent = Agent(watched.model, capabilities=[Remembering(chat, budget=budget, recall=False)])
@@ -157,18 +124,6 @@ def test_a_result_that_does_not_fit_is_cut_to_its_beginning_and_end(chat: Chat) 
     check_accepted(watched.shown[-1])
     assert ["is not shown" in one for one in results(watched)] == [True, True]
     assert tokens(watched) <= 2_000
-
-
-def test_a_large_result_of_an_older_run_is_a_placeholder(chat: Chat) -> None:
-    watched = Watched(look_up)
-    agent = long_weather(chat, watched, 500, 8_000)
-    agent.run_sync("The weather?")
-    assert results(watched) == [f"sun in {city} " * 500 for city in ("Lisbon", "Berlin")]
-    agent.run_sync("Thanks.")
-    short = results(watched)
-    assert ["monday#3" in short[0], "monday#4" in short[1]] == [True, True]
-    assert all(len(one) < 450 for one in short)
-    check_accepted(watched.shown[-1])
 
 
 @pytest.mark.slow
@@ -227,27 +182,6 @@ def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> 
     assert window.omitted == ()
     assert len(chat.history()) == 120
     check_accepted(watched.shown[-1])
-
-
-@pytest.mark.slow
-def test_a_chat_is_not_compacted_unless_asked_for(chat: Chat) -> None:
-    for compact, budget in ((False, 200), (True, 100_000)):
-        remembering = Remembering[object](chat, budget=budget, compact=compact)
-        agent = Agent(Watched().model, capabilities=[remembering])
-        for number in range(15):
-            agent.run_sync(f"Day {number}: the harbour of Lisbon was quiet, and the boats came in.")
-        assert chat.window(100_000).summaries == ()
-
-
-def test_what_cannot_compact_is_told_before_a_model_is_asked() -> None:
-    with Memory(":memory:", policy=TokenBudget()) as memory:
-        watched = Watched()
-        agent = Agent(watched.model, capabilities=[Remembering(memory.chat("monday"), compact=True)])
-        with pytest.raises(InvalidInput, match="how to compact"):
-            agent.run_sync("The weather?")
-        assert watched.shown == []
-        with pytest.raises(InvalidInput):
-            Remembering[object](memory.chat("monday"), compact=cast("Any", 5))
 
 
 def test_summaries_stand_for_what_is_older_and_name_a_tool_that_the_agent_has(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic_agents import Watched, look_up, say, weather
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
+from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import (
     ConversationConflict,
@@ -24,7 +24,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_ai.models.test import TestModel
 
-from holdfast import Damaged, InvalidInput, Memory, Message
+from holdfast import Damaged, Memory, Message
 from holdfast.integrations.pydantic_conversations import HoldfastConversationStore
 from soak import cases
 
@@ -71,28 +71,6 @@ def test_a_conversation_is_carried_from_run_to_run_and_over_a_restart(location: 
         assert [message.role for message in chat.history()] == ["system", *roles]
         assert "The weather?" in [hit.text for hit in memory.recall("weather")]
         assert memory.verify().ok
-
-
-def test_a_run_that_waits_for_approval_goes_on_after_a_restart(location: str) -> None:
-    agent = Agent(Watched(look_up).model, output_type=[str, DeferredToolRequests])
-    agent.tool_plain(requires_approval=True)(weather)
-
-    async def program(memory: Memory) -> None:
-        store = HoldfastConversationStore(memory)
-        await talk(store, agent, "trip", "The weather?")
-        conversation = await found(HoldfastConversationStore(memory), "trip")
-        waiting = conversation.deferred_tool_requests
-        assert waiting is not None
-        answers = DeferredToolResults(approvals={call.tool_call_id: True for call in waiting.approvals})
-        result = await agent.run(conversation=conversation, deferred_tool_results=answers)
-        assert result.output == "sun in Lisbon and sun in Berlin"
-        await store.save(result)
-        again = await found(store, "trip")
-        assert again.deferred_tool_requests is None
-        assert again.messages == result.all_messages()
-
-    with Memory(location, user="ada") as memory:
-        asyncio.run(program(memory))
 
 
 # Beside the framework's own store ---------------------------------------------------------------------------
@@ -178,48 +156,18 @@ def test_a_record_is_written_only_over_the_revision_that_is_expected(memory: Mem
         store = HoldfastConversationStore(memory)
         entry = ConversationEntry(parent_id=None, message=ask("Hello"))
         record = ConversationRecord(conversation_id="trip", head_id=entry.id)
-        unknown = ConversationRecord(conversation_id="trip", head_id="nowhere")
-        orphan = ConversationEntry(parent_id="nowhere", message=ask("Hello"))
-        of_orphan = ConversationRecord(conversation_id="trip", head_id=orphan.id)
-        for one, entries, expected in (
-            (record, [entry], "never"),
-            (unknown, [], None),
-            (of_orphan, [orphan], None),
-        ):
-            with pytest.raises(ConversationConflict):
-                await store.write_record(one, new_entries=entries, expected_revision=expected)
+        with pytest.raises(ConversationConflict):
+            await store.write_record(record, new_entries=[entry], expected_revision="never")
         assert memory.chats() == []
         await store.write_record(record, new_entries=[entry], expected_revision=None)
         assert await store.read_record("trip") == record
         with pytest.raises(ConversationConflict):
             await store.write_record(record, expected_revision=None)
-        with pytest.raises(ConversationConflict):
-            await store.delete_record("trip", expected_revision="never")
         with pytest.raises(LookupError):
             await store.read_entry("nowhere")
-        with pytest.raises(InvalidInput, match="of the type 'int'"):
-            await store.read_record(7)  # type: ignore[arg-type]
         await store.delete("trip")
         assert await store.read_record("trip") is None
         assert await store.read_entry(entry.id) == entry
-
-    asyncio.run(program())
-
-
-def test_users_and_tenants_do_not_see_each_others_conversations(app: Memory) -> None:
-    async def program() -> None:
-        store = HoldfastConversationStore(app.scoped(user="ada"))
-        await store.save(Conversation(conversation_id="trip", messages=[ask("Hello")]))
-        (entry,) = await store.load_entries("trip") or []
-        for other in (app.scoped(user="bob"), app.scoped(tenant="acme", user="ada")):
-            foreign = HoldfastConversationStore(other)
-            assert await foreign.load("trip") is None
-            assert await foreign.list_conversations() == []
-            with pytest.raises(LookupError):
-                await foreign.read_entry(entry.id)
-            stolen = ConversationRecord(conversation_id="fork", head_id=entry.id)
-            with pytest.raises(ConversationConflict):
-                await foreign.write_record(stolen, expected_revision=None)
 
     asyncio.run(program())
 
@@ -257,16 +205,5 @@ def test_a_history_goes_on_without_what_was_erased(memory: Memory) -> None:
         memory.erase(chat=chat)
         assert await store.load("trip") is None
         assert (await found(store, "other")).messages == []
-
-    asyncio.run(program())
-
-
-def test_what_says_nothing_is_stored_as_well(memory: Memory) -> None:
-    odd: list[ModelMessage] = [ModelRequest(parts=[]), ask(""), ask("\ud800 \x00"), say("")]
-
-    async def program() -> None:
-        store = HoldfastConversationStore(memory)
-        await store.save(Conversation(conversation_id="", messages=odd))
-        assert (await found(store, "")).messages == odd
 
     asyncio.run(program())

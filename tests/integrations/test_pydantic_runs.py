@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pydantic_agents
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 from pydantic_agents import Watched, asked, call, check_accepted, look_up, say, stored, weather
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, Tool
-from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai import Agent, DeferredToolRequests, RunContext, Tool
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelRequest,
     ModelResponse,
-    UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.models.test import TestModel
@@ -90,35 +86,6 @@ def test_a_run_that_is_cancelled_leaves_what_was_said(chat: Chat, runner: asynci
     assert chat.history()[1].calls
 
 
-def test_a_retry_is_a_result_of_its_call(chat: Chat) -> None:
-    watched = Watched(look_up)
-    agent = Agent(watched.model, capabilities=[Remembering(chat)])
-
-    @agent.tool_plain(name="weather")
-    def unsure(city: str) -> str:
-        raise ModelRetry(f"Not {city}.")
-
-    agent.run_sync("The weather?")
-    for shown in watched.shown:
-        check_accepted(shown)
-    assert "Not Lisbon." in stored(chat)[2][1]
-
-
-def test_structured_output_goes_on(chat: Chat) -> None:
-    class Place(BaseModel):
-        city: str
-
-    agent = Agent(
-        TestModel(custom_output_args={"city": "Lisbon"}), output_type=Place, capabilities=[Remembering(chat)]
-    )
-    history: list[ModelMessage] = []
-    for _ in range(3):
-        result = agent.run_sync("Where?", message_history=history)
-        history = result.all_messages()
-        assert result.output == Place(city="Lisbon")
-    assert [role for role, _ in stored(chat)] == ["user", "assistant", "tool"] * 3
-
-
 def test_the_chat_of_a_run_is_chosen_by_its_context(memory: Memory, runner: asyncio.Runner) -> None:
     @dataclass
     class Deps:
@@ -136,42 +103,6 @@ def test_the_chat_of_a_run_is_chosen_by_its_context(memory: Memory, runner: asyn
     for user in ("ada", "bob", "eve"):
         assert stored(memory.scoped(user=user).chat("monday"))[0] == ("user", f"I am {user}.")
         assert len(memory.scoped(user=user).chat("monday").history()) == 2
-
-
-def test_runs_in_one_chat_at_the_same_time_keep_calls_and_results_together(
-    chat: Chat, runner: asyncio.Runner
-) -> None:
-    watched = Watched(look_up)
-    agent = Agent(watched.model, tools=[weather], capabilities=[Remembering(chat)])
-
-    async def run() -> None:
-        await asyncio.gather(*(agent.run(f"The weather of day {number}?") for number in range(4)))
-
-    runner.run(run())
-    assert len(chat.history()) == 4 * 5
-    agent.run_sync("Hello")
-    for shown in watched.shown:
-        check_accepted(shown)
-
-
-def test_a_result_that_comes_later_finds_its_call(chat: Chat) -> None:
-    watched = Watched(look_up)
-    remembering = Remembering[object](chat, recall=False)
-    agent = Agent(watched.model, output_type=[str, DeferredToolRequests], capabilities=[remembering])
-
-    @agent.tool_plain(name="weather", requires_approval=True)
-    def asking(city: str) -> str:
-        return weather(city)
-
-    paused = agent.run_sync("The weather?")
-    assert isinstance(paused.output, DeferredToolRequests)
-    agent.run_sync("Hello, meanwhile.")
-    assert watched.words() == ["user-prompt: The weather?", "user-prompt: Hello, meanwhile."]
-    results = paused.output.build_results(approve_all=True)
-    done = agent.run_sync(message_history=paused.all_messages(), deferred_tool_results=results)
-    assert done.output == "sun in Lisbon and sun in Berlin"
-    assert len(chat.history()) == 7
-    check_accepted(watched.shown[-1])
 
 
 def interrupted(chat: Chat, memory: Memory) -> Chat:
@@ -207,25 +138,6 @@ def test_a_run_sees_its_results_whatever_others_say_meanwhile(
     assert len(watched.shown) == 2
     for shown in watched.shown:
         check_accepted(shown)
-
-
-def test_a_capability_may_change_what_is_given(chat: Chat) -> None:
-    def shout(messages: list[ModelMessage]) -> list[ModelMessage]:
-        (*older, newest) = messages
-        parts = [
-            replace(part, content=str(part.content).upper())
-            for part in newest.parts
-            if isinstance(part, UserPromptPart)
-        ]
-        return (
-            [*older, replace(newest, parts=parts)] if parts and isinstance(newest, ModelRequest) else messages
-        )
-
-    watched = Watched()
-    agent = Agent(watched.model, capabilities=[ProcessHistory(shout), Remembering(chat, recall=False)])
-    agent.run_sync("Hello")
-    agent.run_sync("And now?")
-    assert watched.words() == ["user-prompt: HELLO", "text: answer 1", "user-prompt: AND NOW?"]
 
 
 @settings(max_examples=cases(10, 90))

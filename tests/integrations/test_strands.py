@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Iterable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Conflict, Damaged, InvalidInput, Memory
+from holdfast import Memory
 
 pytest.importorskip("strands", reason="needs: pip install '.[strands]', apart from the rest")
-from strands import Agent, tool
-from strands.agent.conversation_manager import SlidingWindowConversationManager
-from strands.memory import MemoryManager
-from strands.models import Model
-from strands.multiagent import GraphBuilder
 from strands.session.file_session_manager import FileSessionManager
-from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
 from holdfast.integrations.strands import HoldfastMemoryStore, HoldfastSessionManager
-from holdfast.integrations.strands_sessions import HoldfastSessionRepository, SessionMismatch
+from holdfast.integrations.strands_sessions import HoldfastSessionRepository
 from soak import cases
 
 CHAT = "strands/trip/default"
@@ -44,52 +36,8 @@ CONTENTS: list[list[dict[str, Any]]] = [
 ]
 
 
-class Scripted(Model):  # type: ignore[misc]
-    """A model that gives the answers of a list in turn, and notes what it was asked."""
-
-    def __init__(self, *answers: str | dict[str, Any]) -> None:
-        self._answers, self.asked = list(answers), list[list[Any]]()
-        self.threads = set[threading.Thread]()
-
-    def update_config(self, **_: Any) -> None:
-        pass
-
-    def get_config(self) -> dict[str, Any]:
-        return {}
-
-    def structured_output(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        raise NotImplementedError
-
-    async def stream(self, messages: list[Any], *_: Any, **__: Any) -> AsyncIterator[Any]:
-        self.asked.append([dict(message) for message in messages])
-        self.threads.add(threading.current_thread())
-        answer = self._answers.pop(0)
-        yield {"messageStart": {"role": "assistant"}}
-        if isinstance(answer, str):
-            yield {"contentBlockStart": {"start": {}}}
-            yield {"contentBlockDelta": {"delta": {"text": answer}}}
-        else:
-            yield {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "c1", "name": answer["name"]}}}}
-            yield {"contentBlockDelta": {"delta": {"toolUse": {"input": answer["input"]}}}}
-        yield {"contentBlockStop": {}}
-        reason = "guardrail_intervened" if answer == "blocked" else "end_turn"
-        yield {"messageStop": {"stopReason": reason if isinstance(answer, str) else "tool_use"}}
-        if answer == "blocked":
-            yield {"redactContent": {"redactUserContentMessage": "[redacted]"}}
-
-
-def agent(memory: Memory, model: Model | None = None, session: str = "trip", **options: Any) -> Agent:
-    options.setdefault("callback_handler", None)
-    manager = HoldfastSessionManager(memory, session)
-    return Agent(model=model or Scripted(), session_manager=manager, **options)
-
-
 def message(number: int, *texts: str, role: str = "user") -> SessionMessage:
     return SessionMessage({"role": role, "content": [{"text": text} for text in texts]}, number)
-
-
-def texts(messages: Iterable[Any]) -> list[str]:
-    return [block["text"] for one in messages for block in one["content"] if "text" in block]
 
 
 @pytest.fixture
@@ -129,17 +77,6 @@ def test_messages_come_back_as_they_were(repository: HoldfastSessionRepository, 
     assert log[2].answers == ("c1",)
 
 
-def test_states_come_back_as_they_were(repository: HoldfastSessionRepository) -> None:
-    assert repository.read_agent("trip", "other") is None
-    state = SessionAgent("default", {"runs": 3}, {"removed": 2}, {"bytes": b"\x00"})
-    repository.update_agent("trip", state)
-    assert repository.read_agent("trip", "default") == state
-    assert repository.read_session("trip") is not None
-    assert repository.read_session("trip/default") is None
-    with pytest.raises(InvalidInput, match="not JSON"):
-        repository.update_agent("trip", SessionAgent("default", {"of": object()}, {}))
-
-
 def test_a_new_version_takes_the_place_of_a_message(
     repository: HoldfastSessionRepository, memory: Memory
 ) -> None:
@@ -158,41 +95,6 @@ def test_a_new_version_takes_the_place_of_a_message(
     (left,) = repository.list_messages("trip", "default")
     assert left.to_message() == left.message == changed.redact_message
     assert "My code is secret." not in str([one.raw for one in memory.chat(CHAT).history()])
-
-
-def test_nothing_takes_the_place_of_another(repository: HoldfastSessionRepository) -> None:
-    repository.create_message("trip", "default", message(0, "first"))
-    for wrong in (
-        lambda: repository.create_session(Session("trip", SessionType.AGENT)),
-        lambda: repository.create_agent("trip", SessionAgent("default", {}, {})),
-        lambda: repository.create_agent("none", SessionAgent("default", {}, {})),
-        lambda: repository.update_agent("trip", SessionAgent("none", {}, {})),
-        lambda: repository.create_message("trip", "default", message(0, "second")),
-        lambda: repository.create_message("trip", "none", message(0, "first")),
-        lambda: repository.update_message("trip", "default", message(1, "second")),
-        lambda: repository.delete_session("none"),
-    ):
-        with pytest.raises(SessionMismatch) as raised:
-            wrong()
-        assert isinstance(raised.value, Conflict)
-        assert isinstance(raised.value, SessionException)
-    assert texts(one.message for one in repository.list_messages("trip", "default")) == ["first"]
-
-
-def test_what_is_no_message_of_strands_is_told(repository: HoldfastSessionRepository, memory: Memory) -> None:
-    for wrong in (
-        message(-1, "x"),
-        SessionMessage({"role": "user", "content": [{"text": "x"}]}, "0"),
-        SessionMessage({"role": "user", "content": [{"text": "x", "of": object()}]}, 0),
-    ):
-        with pytest.raises(InvalidInput):
-            repository.create_message("trip", "default", wrong)
-    memory.chat(CHAT).append(role="user", content="not through Strands")
-    assert repository.list_messages("trip", "default") == []
-    id = memory.chat(CHAT).history()[0].id
-    repository._table.put({"message/" + "0" * 16: f'["{id}"]'.encode()}, CHAT)
-    with pytest.raises(Damaged, match="Message 1 of the chat"):
-        repository.list_messages("trip", "default")
 
 
 def test_sessions_agents_and_users_cannot_see_each_other(
@@ -218,20 +120,6 @@ def test_a_session_is_erased(repository: HoldfastSessionRepository, memory: Memo
     assert memory.chats() == []
     assert repository.read_session("trip") is repository.read_agent("trip", "a/b\x00") is None
     assert repository.read_session("trip2") is not None
-
-
-def test_a_session_goes_on_after_its_words_were_erased(
-    repository: HoldfastSessionRepository, memory: Memory
-) -> None:
-    for number, text in enumerate("abcd"):
-        repository.create_message("trip", "default", message(number, text))
-    memory.erase(chat=CHAT, messages=2)
-    assert texts(one.message for one in repository.list_messages("trip", "default")) == ["a", "c", "d"]
-    assert repository.read_message("trip", "default", 1) is None
-    # A place is the same before and after.
-    assert texts(one.message for one in repository.list_messages("trip", "default", offset=2)) == ["c", "d"]
-    memory.erase(chat=CHAT)
-    assert repository.read_agent("trip", "default") is None
 
 
 steps = st.lists(
@@ -272,110 +160,7 @@ def test_it_behaves_as_the_files_of_strands(
         ]
 
 
-# Agents
-
-
-@tool  # type: ignore[untyped-decorator]
-def weather(of: str) -> str:
-    """Look up the weather.
-
-    Args:
-        of: a town
-    """
-    return f"Snow in {of}."
-
-
-def test_an_agent_goes_on_where_it_was(memory: Memory) -> None:
-    model = Scripted({"name": "weather", "input": '{"of": "Oslo"}'}, "It snows.", "Oslo.", "Hello, Bob.")
-    first = agent(memory, model, tools=[weather])
-    first.state.set("town", "Oslo")
-    assert str(first("What is the weather in Oslo?")).strip() == "It snows."
-    # As after a restart.
-    again = agent(memory, model, tools=[weather])
-    assert again.messages == first.messages
-    assert again.state.get("town") == "Oslo"
-    assert str(again("Of which town?")).strip() == "Oslo."
-    assert [one["role"] for one in model.asked[-1]] == ["user", "assistant", "user", "assistant", "user"]
-    log = memory.chat(CHAT).history()
-    assert [one.role for one in log] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
-    assert (log[1].calls[0].name, log[2].content) == ("weather", "Snow in Oslo.")
-    assert memory.recall("weather in Oslo", roles=["user"])[0].chat == CHAT
-    # Another session, and another user, begin anew.
-    assert agent(memory, model, session="other").messages == []
-    agent(memory.scoped(user="bob"), model)("Hello")
-    assert len(model.asked[-1]) == 1
-
-
-def test_a_window_goes_on_where_it_was(memory: Memory) -> None:
-    model = Scripted("b", "d", "f")
-    for question in "ace":
-        one = agent(memory, model, conversation_manager=SlidingWindowConversationManager(window_size=2))
-        one(question)
-    restored = agent(memory, conversation_manager=SlidingWindowConversationManager(window_size=2))
-    assert texts(restored.messages) == ["e", "f"]
-    assert [one.content for one in memory.chat(CHAT).history()] == list("abcdef")
-
-
-def test_a_guardrail_redacts_what_it_blocks(memory: Memory) -> None:
-    agent(memory, Scripted("blocked"))("My code is 1234.")
-    assert texts(agent(memory).messages)[0] == "[redacted]"
-    said = [one.content for one in memory.chat(CHAT).history() if one.role == "user"]
-    assert said == ["My code is 1234.", "[redacted]"]
-
-
-def test_a_graph_goes_on_where_it_was(memory: Memory) -> None:
-    def graph(*answers: str) -> Any:
-        builder = GraphBuilder()
-        for name, answer in zip("ab", answers, strict=True):
-            builder.add_node(Agent(model=Scripted(answer), name=name, callback_handler=None), name)
-        builder.add_edge("a", "b")
-        builder.set_entry_point("a")
-        builder.set_session_manager(HoldfastSessionManager(memory, "graph"))
-        builder.set_graph_id("plan")
-        builder.set_max_node_executions(5)
-        return builder.build()
-
-    assert str(graph("one", "two")("Plan.").status.value) == "completed"
-    stored = HoldfastSessionRepository(memory).read_multi_agent("graph", "plan")
-    assert stored is not None
-    assert sorted(cast("list[str]", stored["completed_nodes"])) == ["a", "b"]
-    assert HoldfastSessionRepository(memory.scoped(user="bob")).read_multi_agent("graph", "plan") is None
-    graph("three", "four")
-
-
-def test_an_event_loop_is_not_blocked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    used, model = set[threading.Thread](), Scripted("Hello.")
-    one = agent(memory, model)
-
-    def noted(repository: HoldfastSessionRepository, *args: Any) -> None:
-        used.add(threading.current_thread())
-        create(repository, *args)
-
-    create = HoldfastSessionRepository.create_message
-    monkeypatch.setattr(HoldfastSessionRepository, "create_message", noted)
-    asyncio.run(one.invoke_async("Hi"))
-    assert used
-    assert not used & model.threads
-
-
 # The store
-
-
-def test_a_memory_manager_shows_what_is_recalled(memory: Memory) -> None:
-    memory.chat("old").append(role="user", content="I am training for the Berlin marathon.")
-    model = Scripted(
-        {"name": "add_memory", "input": '{"entries": ["Never plans runs on Mondays"]}'}, "Noted.", "Berlin."
-    )
-
-    def asked(question: str) -> str:
-        manager = MemoryManager(stores=[HoldfastMemoryStore(memory)], add_tool_config=True)
-        return str(agent(memory, model, memory_manager=manager)(question)).strip()
-
-    assert asked("Never plan runs on Mondays.") == "Noted."
-    assert [(one.text, one.by) for one in memory.records()] == [("Never plans runs on Mondays", "agent")]
-    assert asked("Which marathon am I training for?") == "Berlin."
-    assert "I am training for the Berlin marathon." in str(model.asked[-1])
-    assert "Berlin" not in str([one.raw for one in memory.chat(CHAT).history()][:-1])
 
 
 def test_a_store_searches_its_own_memory(memory: Memory) -> None:
@@ -392,9 +177,3 @@ def test_a_store_searches_its_own_memory(memory: Memory) -> None:
     assert asyncio.run(HoldfastMemoryStore(memory.scoped(user="bob")).search("Brompton")) == []
     # What users type as well.
     assert [asyncio.run(store.search(typed)) for typed in ("👍", "???", "")] == [[], [], []]
-
-
-@pytest.mark.parametrize("make", [HoldfastMemoryStore, HoldfastSessionRepository])
-def test_they_have_a_memory(make: Any) -> None:
-    with pytest.raises(InvalidInput, match="no memory"):
-        make("a text")

@@ -92,12 +92,3 @@ def test_a_call_counts_while_its_answer_is_waited_for(location: str, clock: Cloc
             assert len(first.result(WAIT).done) == 1
         assert model.prompts == []
         assert [job.reason for job in result.postponed] == ["limit"]
-
-
-def test_a_limit_of_learning_holds_for_whatever_asks(opened: Opened) -> None:
-    memory = opened("observe", limits={"": Limit(calls=0)})
-    prepare(memory, "observe")
-    extraction = memory.chat("shop").extract(llm=good())
-    assert "limit" in extraction.why
-    assert extraction.job
-    assert memory.learning.relearn(llm=good()).calls == asked(memory) == 0

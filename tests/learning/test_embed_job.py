@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count as numbers
 from pathlib import Path
 from threading import Barrier
 
@@ -12,16 +11,14 @@ import numpy as np
 import pytest
 
 from embedders import letters, meaning
-from holdfast import Learning, Limit, Memory, Message, WorkResult
+from holdfast import Learning, Memory, Message, WorkResult
 from holdfast.llm.embedding import LONGEST, Embed
 from holdfast.search.vectors import SCALE, STORED
 from holdfast.store import vectors
 from holdfast.store.salvage import salvage
 from holdfast.types import SOURCES, Source
 from learning_scripts import Clock
-from programs import start
 
-HELPERS = Path(__file__).parent.parent
 KEY = "sk-proj-abcdEFGH1234ijkl5678MNOP9012"
 Opened = Callable[..., Memory]
 
@@ -95,25 +92,6 @@ def test_what_was_stored_gets_vectors(location: str) -> None:
         assert memory.verify().problems == ()
 
 
-def same_for_all(texts: Sequence[str]) -> list[list[float]]:
-    return [[1.0, 0.1, 0.2, 0.3]] * len(texts)
-
-
-@pytest.mark.parametrize(("embed", "why"), [(None, ""), (same_for_all, ""), (meaning, "it may replace it")])
-def test_what_a_chat_taught_is_compared_by_meaning(embed: Embed | None, why: str) -> None:
-    with Memory(":memory:", user="ada", embed=embed) as memory:
-        known = memory.remember("The shop buys its tea in Porto from one farm only", kind="insight")
-        memory.remember("The dog of the neighbours barks all night long", kind="insight")
-        memory.remember("A marathon takes weeks of preparation and patience", kind="insight")
-        work(memory)
-        chat = memory.chat("a")
-        chat.append(role="user", content="We decided to order each bevvy that we sell at home from now on.")
-        (record,) = chat.extract().records
-        assert (record.action, memory.changes(limit=1)[0].why) == ("add", why)
-        judged = [job.records for job in memory.learning.jobs() if job.records]
-        assert judged == ([(record.id, known.id)] if why else [])
-
-
 def test_credentials_are_masked_before_they_leave() -> None:
     embed = Recorded()
     with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=())) as memory:
@@ -137,22 +115,6 @@ def test_what_cannot_be_found_is_not_embedded() -> None:
 # What it costs
 
 
-def test_calls_are_metered_and_limited(clock: Clock) -> None:
-    learning = Learning(kinds=(), texts=1, limits={"embed": Limit(calls=2), "": Limit(calls=0)})
-    with Memory(":memory:", user="ada", embed=meaning, learning=learning, clock=clock) as memory:
-        fill(memory)
-        done = work(memory)
-        assert "limit of 2 calls" in done.why
-        (line,) = memory.learning.usage().lines
-        assert (line.purpose, line.model, line.outcome, line.calls) == ("embed", "meaning", "answered", 2)
-        assert memory.learning.embedding()[0].done == 2
-        clock.move(hours=2)
-        assert work(memory).calls == 2
-        clock.move(hours=2)
-        work(memory)
-        assert memory.learning.embedding()[0].done == 4
-
-
 def test_a_failure_is_tried_again_and_moves_nothing(location: str, clock: Clock) -> None:
     failing = True
 
@@ -172,18 +134,6 @@ def test_a_failure_is_tried_again_and_moves_nothing(location: str, clock: Clock)
         clock.move(hours=1)
         assert work(memory).calls == 3  # of one text each, after a failure
         assert memory.learning.embedding()[0].done == 4
-
-
-def test_a_failed_embedder_does_not_keep_others_from_being_learned(clock: Clock) -> None:
-    def embed(_: Sequence[str]) -> list[list[float]]:
-        raise ConnectionRefusedError
-
-    with Memory(":memory:", user="ada", embed=embed, clock=clock) as memory:
-        fill(memory)
-        memory.chat("a").end()
-        done = work(memory)
-        assert {job.kind for job in done.postponed} == {"embed"}
-        assert {job.kind for job in done.done} == {"observe", "episode"}
 
 
 # Another embedder
@@ -231,19 +181,6 @@ def test_an_embedder_that_changes_its_dimension_begins_anew(opened: Opened) -> N
     assert (progress.dimension, progress.done) == (3, 5)
     assert {len(row) for row in stored(memory, "message", progress.model).values()} == {3}
     assert memory.verify().problems == ()
-
-
-def test_an_embedder_whose_dimension_never_settles_ends(opened: Opened) -> None:
-    sizes = numbers(2)
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        size = next(sizes)
-        return [[1.0] * size for _ in texts]
-
-    memory = opened(embed, texts=1)
-    fill(memory)
-    for _ in range(3):
-        assert work(memory).calls <= 8
 
 
 # Erasure
@@ -332,22 +269,6 @@ def test_what_an_erasure_brings_back_gets_a_vector(location: str) -> None:
         assert work(memory).noop
 
 
-def test_a_summary_that_an_erasure_brings_back_gets_a_vector(location: str) -> None:
-    with Memory(location, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
-        chat = memory.chat("a")
-        for n in range(120):
-            chat.append(role="user", content=f"I drink tea number {n}. " * 20)
-            if n % 20 == 19:
-                chat.compact(budget=1_500)
-        work(memory)
-        # The summary of the first 95, which took the place of that of the first 68.
-        memory.erase(chat="a", messages=(60, 120))
-        work(memory)
-        database, space = memory._runtime.database, memory.scope.space
-        summaries = vectors.findable(database, space, "summary", 0, 99, 99)
-        assert list(stored(memory, "summary")) == [number for number, _ in summaries]
-
-
 # Workers beside each other
 
 
@@ -370,49 +291,3 @@ def test_two_workers_store_each_vector_once(opened: Opened, agents: tuple[str, s
     assert list(stored(workers[0], "message", progress.model)) == list(range(1, 41))
     assert set(asked) == {f"tea {n}" for n in range(40)}
     assert len(asked) <= (44 if agents[0] else 40)
-
-
-KILLED = """
-import os, signal, sys
-sys.path.append(sys.argv[1])
-from holdfast import Learning, Memory
-from embedders import meaning
-asked = 0
-def embed(texts):
-    global asked
-    asked += 1
-    if asked == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return meaning(texts)
-embed.__qualname__ = "meaning"
-with Memory(sys.argv[2], user="ada", embed=embed, learning=Learning(kinds=(), texts=2)) as memory:
-    memory.learning.work()
-    print(asked)
-"""
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_leaves_whole_batches(shared_location: str) -> None:
-    clock = Clock()
-    with Memory(shared_location, user="ada", learning=Learning(kinds=())) as memory:
-        for n in range(9):
-            memory.chat("a").append(role="user", content=f"tea {n}")
-    process = start(KILLED, HELPERS, shared_location, 3)
-    assert process.wait(60) == -9
-    process.communicate()
-    asked: list[str] = []
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return meaning(texts)
-
-    embed.__qualname__ = "meaning"
-    with Memory(
-        shared_location, user="ada", embed=embed, learning=Learning(kinds=(), texts=2), clock=clock
-    ) as memory:
-        assert list(stored(memory, "message")) == [1, 2, 3, 4]
-        clock.move(days=36_500)
-        work(memory)
-        assert list(stored(memory, "message")) == list(range(1, 10))
-        assert asked == [f"tea {n}" for n in range(4, 9)]
-        assert memory.verify().problems == ()

@@ -1,131 +1,50 @@
-"""The eight coding sessions, learned from with a model behind a local server, from import to verification."""
+"""The eight coding sessions, learned from with a model that follows a script."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from benchmarks.readers import found_in
 from benchmarks.scripted import Scripted, lines
-from holdfast import Learning, Memory, Record, WorkResult
+from holdfast import Learning, Memory, Record
 from holdfast.kinds import FIL
 from holdfast.learning import question
 from holdfast.learning.grounding import read_observations
 from holdfast.text.sentences import sentences
 from holdfast.text.tokens import estimate_tokens
 from holdfast_cli.formats.importing import import_paths
-from llm_server import Body, Server, completion, prompt_of
 
 pytestmark = pytest.mark.slow
 
 SESSIONS = 8
-NAME = "openai-chat:scripted"
-LEARNED = ("session v1",)
 LEAST, LONGEST = 8, 900  # words and characters of a sentence that is quoted
-_WORDS = re.compile(r"\w+")
-
-
-class Done(NamedTuple):
-    """The sessions, imported and worked through."""
-
-    memory: Memory
-    result: WorkResult
 
 
 @pytest.fixture(scope="module")
-def done(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
-    """Work through all sessions once; the tests look at what came of it."""
-    script = Scripted()
-    place = tmp_path_factory.mktemp("learned") / "memory.db"
-
-    def answer(body: Body) -> tuple[int, str]:
-        return 200, completion(script(prompt_of(body)))
-
-    with pytest.MonkeyPatch.context() as patch, Server(answer) as server:
-        patch.setenv("OPENAI_API_KEY", "any")
-        patch.setenv("OPENAI_BASE_URL", server.url)
-        with Memory(place, user="ada", agent="coder", learning=Learning(limits={})) as memory:
-            import_paths(memory, sorted((shared_data / "agent_sessions").glob("coding-*.jsonl")))
-            for chat in memory.chats():
-                memory.chat(chat.id).end()
-            result = memory.learning.work(llm=NAME)
-            yield Done(memory, result)
+def memory(shared_data: Path) -> Iterator[Memory]:
+    """Import all sessions once, and end them."""
+    with Memory(":memory:", user="ada", agent="coder", learning=Learning(limits={})) as opened:
+        import_paths(opened, sorted((shared_data / "agent_sessions").glob("coding-*.jsonl")))
+        for chat in opened.chats():
+            opened.chat(chat.id).end()
+        yield opened
 
 
 def everything(memory: Memory) -> list[Record]:
     return [*memory.records(), *list(memory.quarantine)]
 
 
-def range_of(record: Record) -> range:
-    """Give the seqs of the messages that a record came from."""
-    assert record.messages is not None
-    return range(record.messages[0], record.messages[1] + 1)
-
-
-def quoted(record: Record) -> str:
-    """Give what of a record the script has copied from messages; the rest are our own labels."""
-    if record.kind == "episode":
-        return str(record.meta["outcome"])
-    if record.kind == "profile":  # what each session added stands last
-        return record.text.rpartition("\n")[2]
-    return record.text
-
-
-def words_of(*texts: str) -> set[str]:
-    return {word for text in texts for word in _WORDS.findall(text.casefold())}
-
-
-def test_all_jobs_are_done(done: Done) -> None:
-    assert (done.result.postponed, done.result.failed, done.result.waiting) == ((), (), 0)
-    kinds = Counter(job.kind for job in done.result.done)
-    assert (kinds["observe"], kinds["episode"]) == (SESSIONS, SESSIONS)
-    assert kinds["reflect"] >= 1
-    assert [job for job in done.memory.learning.jobs() if job.kind in ("observe", "episode")] == []
-
-
-def test_something_was_learned_of_every_session(done: Done) -> None:
-    chats = {chat.id for chat in done.memory.chats()}
-    records = everything(done.memory)
-    too_short = "no episode: too short: 2 turns, 3 needed"
-    short = {chat for chat in chats if f"observe:{chat}: {too_short}" in done.result.notes}
-    assert len(short) == 1
-    assert {record.chat for record in records if record.kind == "episode"} == chats - short
-    assert {record.chat for record in records if record.kind in ("finding", "insight", "lesson")} == chats
-    assert len({record.id for record in records}) == len(records)
-    found = [one for one in records if one.kind in FIL]
-    assert len(found) > 100
-    assert [one.text for one in found if not one.meta.get("quote")] == []
-
-
-def test_every_record_comes_from_real_messages_that_hold_its_words(done: Done) -> None:
-    for record in everything(done.memory):
-        history = {one.seq: one for one in done.memory.chat(record.chat).history()}
-        messages = [history[seq] for seq in range_of(record)]
-        words = words_of(*(message.content for message in messages))
-        assert words_of(quoted(record)) <= words
-        assert (len(messages) == len(history)) is (record.kind == "episode")
-        assert record.agent == "coder"
-        assert record.source in ("", f"session:{record.chat}")
-        # What stands of a chat with external sources, while the model's episode of it waits.
-        by_rules = record.kind == "episode" and record.meta["learned"] == "rules"
-        assert by_rules or record.meta["learned"] in LEARNED
-        assert by_rules or record.meta["model"] == NAME
-
-
-def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
+def test_no_true_quote_of_a_session_is_refused(memory: Memory) -> None:
     """Return every sentence shown to a model, cut where it may be cut, also in the middle of a word."""
     refused, read = [], 0
-    for chat in done.memory.chats():
-        messages = done.memory.chat(chat.id).history()
+    for chat in memory.chats():
+        messages = memory.chat(chat.id).history()
         for part in question.split_messages(messages, estimate_tokens, 8_000):
             told = [one for line in lines(part.transcript) for one in sentences(line.text)]
-            whole = [one for one in told if len(one.split()) > LEAST and len(one) < LONGEST]
+            whole = [one for one in told if len(one.split()) > LEAST and len(one) < LONGEST][::4]
             quotes = [quote for one in whole for quote in (one[:60], f"“{one[:45].upper()}…”")]
             items = [{"text": f"Observation number {n}.", "quote": quote} for n, quote in enumerate(quotes)]
             own = replace(part, transcript="x" * 100 * len(items))
@@ -136,45 +55,21 @@ def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
     assert refused == []
 
 
-def test_what_was_learned_is_found(done: Done) -> None:
-    for record in done.memory.records(kind="finding")[::10]:
-        hits = done.memory.recall(record.text, sources=("record",), limit=5)
-        assert record.text in [hit.text for hit in hits]
-    for episode in (one for one in everything(done.memory) if one.kind == "episode"):
-        found = done.memory.learning.episodes(episode.text[:200], limit=SESSIONS)
-        assert (episode in found.episodes) is (episode.trust != "quarantined")
-
-
-def test_a_second_pass_adds_no_record(done: Done) -> None:
+def test_something_is_learned_of_every_session_and_a_second_pass_adds_no_record(memory: Memory) -> None:
     """Each session is ended again, and then read again from its beginning."""
-    memory = done.memory
+    result = memory.learning.work(llm=Scripted())
+    assert (result.postponed, result.failed, result.waiting) == ((), (), 0)
+    found = [one for one in everything(memory) if one.kind in FIL]
+    assert (len(found) > 100, len({one.chat for one in found})) == (True, SESSIONS)
+    assert [one.text for one in found if not one.meta.get("quote")] == []
     before = {record.id for record in everything(memory)}
     for chat in memory.chats():
         memory.chat(chat.id).end()
-    again = memory.learning.work(llm=NAME)
+    again = memory.learning.work(llm=Scripted())
     assert (again.postponed, again.failed) == ((), ())
-    assert {record.id for record in everything(memory)} == before
     for chat in memory.chats():
         last = memory.chat(chat.id).stats().messages
-        found = memory.chat(chat.id).extract(messages=(1, last), llm=NAME)
-        assert (found.why, found.records) == ("", ())
+        extraction = memory.chat(chat.id).extract(messages=(1, last), llm=Scripted())
+        assert (extraction.why, extraction.records) == ("", ())
     assert {record.id for record in everything(memory)} == before
     assert memory.verify().problems == ()
-
-
-def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> None:
-    """Of many that are alike, none is the same to the first reading and something else to the second."""
-    with Memory(":memory:", user="ada") as memory:
-        import_paths(memory, shared_data / "tool_dialogues")
-        for file in found_in([shared_data / "locomo"]):
-            for session in (session for corpus in file.corpora() for session in corpus.sessions):
-                memory.chat(session.id).append(list(session.messages))
-        chats = memory.chats(archived=None)
-        for chat in chats:
-            memory.chat(chat.id).end()
-        memory.learning.work()
-        before = {record.id for record in memory.records()}
-        assert len(before) > 200
-        for chat in chats:
-            memory.chat(chat.id).extract(messages=(1, chat.messages))
-        assert {record.id for record in memory.records()} == before

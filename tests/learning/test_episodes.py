@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from told_episodes import KEY, MONDAY, ORDER, TOPICS, episodes, episodic, fetched, learn, session, told
 
-from holdfast import Denied, Memory, Message, ToolCall
-from learning_scripts import Model, texts
+from holdfast import Memory, Message, ToolCall
+from learning_scripts import texts
 from soak import cases
 
 LATER = Message("assistant", "The page says that the payment client needs a jitter of two seconds now.")
@@ -61,77 +59,6 @@ def test_a_short_session_or_an_erased_one_has_none(memory: Memory) -> None:
     memory.erase(chat="b", messages=(1, 5))
     memory.learning.work()
     assert episodes(memory) == []
-
-
-def test_what_says_the_same_is_no_new_version(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    learn(memory, "a", told("The client retries."))
-    before = memory.version()
-    memory.chat("a").append(role="user", content="Thank you very much for all of that.")
-    assert learn(memory, "a", told("The client retries.")).notes == ("episode:a: nothing new",)
-    assert memory.version() == before
-
-
-def test_episodes_of_each_agent_are_its_own(memory: Memory) -> None:
-    agents = [memory.scoped(agent=agent) for agent in ("one", "two")]
-    for own in agents:
-        own.chat(f"chat of {own.scope.agent}").append(session(TOPICS[0]))
-        learn(own, f"chat of {own.scope.agent}")
-    assert [[one.agent for one in episodes(own)] for own in agents] == [["one"], ["two"]]
-
-
-def test_many_can_be_stored_at_once(location: str) -> None:
-    with episodic(location, episodes=3) as memory:
-        for n, topic in enumerate(TOPICS):
-            memory.chat(str(n)).append(session(topic, n))
-            memory.chat(str(n)).end()
-        with ThreadPoolExecutor() as threads:
-            done = list(threads.map(lambda _: memory.learning.work(limit=1).done, TOPICS))
-        assert len({job.chat for jobs in done for job in jobs}) == len(TOPICS)
-        assert sorted(chats(memory)) == ["2", "3", "4"]
-
-
-# In the words of a model
-
-
-def test_a_model_tells_it(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    memory.chat("a").end()
-    told_so = {"summary": "Retries were added to the payment client.", "outcome": "They work."}
-    memory.learning.work(llm=(model := Model({"episode": lambda _: told_so})))
-    assert TOPICS[0] in model.asked("episode")[0]
-    (episode,) = episodes(memory)
-    assert episode.text == (
-        "Outcome: They work. Retries were added to the payment client. Files: src/shop/client.py."
-    )
-    assert (episode.meta["learned"], episode.meta["model"]) == ("session v1", "Model")
-    assert episode.meta["outcome"] == "They work."
-
-
-def test_a_model_reads_the_newest_messages_and_so_many_tokens_at_most() -> None:
-    with episodic(tokens=500) as memory:
-        long = [Message("user", f"Sentence <{n}> of a long session.") for n in range(201)]
-        memory.chat("a").append(long)
-        memory.chat("a").end()
-        memory.learning.work(llm=(model := Model({"episode": lambda _: {"summary": "They spoke."}})))
-        shown = [prompt.partition("<conversation>")[2] for prompt in model.asked("episode")]
-        assert all(len(text) < 4_000 for text in shown)
-        assert ["Sentence &lt;0&gt;" in "".join(shown), "Sentence &lt;1&gt;" in shown[0]] == [False, True]
-        assert "Sentence &lt;200&gt;" in shown[-1]
-
-
-def test_what_was_decided_and_came_of_it_is_found_and_shown(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    decided = "Vouchers stay where they are until the audit of the harbour office."
-    outcome = "The telescope of the lighthouse is still waiting for its lens."
-    learn(memory, "a", told("The sessions were moved.", decisions=[decided], outcome=outcome))
-    (episode,) = episodes(memory)
-    for query in ("Which audit do the vouchers wait for?", "What does the telescope still lack?"):
-        assert [hit.id for hit in memory.recall(query, kinds=["episode"])] == [episode.id]
-        prompt = memory.chat("next").prompt(budget=4_000, query=query)
-        shown = "\n".join((prompt.system, *(str(message["content"]) for message in prompt.messages)))
-        assert decided in shown
-        assert outcome in shown
 
 
 # Secrets and orders
@@ -185,14 +112,6 @@ def test_an_episode_of_a_session_with_untrusted_sources_is_found_and_waits_only_
     assert [one.text for one in memory.quarantine] == [whole.text]
 
 
-def test_nothing_waits_that_says_no_more_or_where_another_source_is_untrusted() -> None:
-    with episodic() as memory, episodic(untrusted=("other",)) as trusting:
-        for one, more in ((memory, []), (trusting, [LATER])):
-            one.chat("a").append(session(TOPICS[0], 0, *fetched(), *more))
-            (own,) = learn(one, "a").records
-            assert (own.trust, list(one.quarantine)) == ("trusted", [])
-
-
 def test_what_cannot_come_from_the_untrusted_source_is_written_beside_what_waits(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0]))
@@ -227,37 +146,6 @@ def test_a_released_one_stays_so_until_there_is_another_untrusted_source(memory:
     (third,) = learn(memory, "a", told("Retries, a limit and a page were added.")).records
     assert third.trust == "quarantined"
     assert episodes(memory) == [second]
-
-
-def test_what_is_no_longer_untrusted_leaves_quarantine_empty(tmp_path: Path) -> None:
-    file = str(tmp_path / "memory.db")
-    with episodic(file) as memory, episodic(file, untrusted=()) as trusting:
-        memory.chat("a").append([*session(TOPICS[0]), *fetched()])
-        learn(memory, "a", told("Retries and a limit were added."))
-        assert len(list(memory.quarantine)) == 1
-        trusting.chat("a").append(role="user", content="Now add a limit as well, please.")
-        learn(trusting, "a", told("Retries and two limits were added."))
-        assert list(memory.quarantine) == []
-        assert texts(memory, "episode") == ["Retries and two limits were added. Files: src/shop/client.py."]
-
-
-@pytest.mark.parametrize(("chat", "left"), [("b", ["a"]), (None, []), ("unknown", ["a", "b"])])
-def test_what_waits_is_released_session_by_session_or_all_at_once(
-    memory: Memory, chat: str | None, left: list[str]
-) -> None:
-    for n, name in enumerate("ab"):
-        memory.chat(name).append(session(TOPICS[n], n, *fetched()))
-        learn(memory, name, told(f"The page of {name} says so."))
-    with pytest.raises(Denied):
-        memory.quarantine.release_all(by="agent")
-    released = memory.quarantine.release_all(chat=chat, by="user")
-    assert [one.chat for one in memory.quarantine] == left
-    assert [one.trust for one in released] == ["released"] * (2 - len(left))
-    assert len(episodes(memory)) == 2
-    if released:
-        assert [one.by for one in memory.changes(limit=1)] == ["user"]
-        memory.undo(by="user")
-        assert [one.chat for one in memory.quarantine] == ["a", "b"]
 
 
 # What others wrote or took back
@@ -307,15 +195,6 @@ def test_of_two_that_say_the_same_that_of_the_newer_session_stays(
         assert chats(memory) == ["early"], "one undo takes all of it back"
 
 
-def test_one_that_goes_on_is_there_again(memory: Memory) -> None:
-    for n, chat in enumerate("ab"):
-        memory.chat(chat).append(session(TOPICS[0], n))
-        learn(memory, chat)
-    memory.chat("a").append(session(TOPICS[1], 5))
-    learn(memory, "a")
-    assert "a" in chats(memory)
-
-
 @pytest.mark.parametrize("trusted", ["user", "released", "trusted"])
 def test_one_that_is_more_trusted_stays(memory: Memory, trusted: str) -> None:
     text = "Exponential retries were added to the payment client of the shop."
@@ -332,34 +211,7 @@ def test_one_that_is_more_trusted_stays(memory: Memory, trusted: str) -> None:
     assert "new" in [one.chat for one in (*episodes(memory), *list(memory.quarantine))]
 
 
-def test_what_differs_only_late_is_no_duplicate(memory: Memory) -> None:
-    ends = ("Custard tarts were baked from Portuguese recipes.", "Irrigation leaks were sealed.")
-    for n, end in enumerate(ends):
-        memory.chat(end[:5]).append(session(TOPICS[0], n))
-        learn(memory, end[:5], told("The shop was worked on for a while. " * 3 + end))
-    assert len(episodes(memory)) == 2
-
-
 # How many are kept, and for how long
-
-
-def test_the_oldest_go_when_there_are_too_many_and_can_be_had_again(location: str) -> None:
-    with episodic(location, episodes=3) as memory:
-        for n in (2, 0, 3, 1, 4):
-            memory.chat(str(n)).append(session(TOPICS[n], n))
-            outcome = learn(memory, str(n))
-            assert len(episodes(memory)) <= 3
-        assert sorted(chats(memory)) == ["2", "3", "4"]
-        assert outcome.records[-1].why == "there are as many newer ones as are kept"
-        found = memory.recall("seating plan for the wedding", kinds=["episode"])
-        assert not {one.chat for one in found} & {"0", "1"}
-        before = memory.version()
-        for n in range(5):
-            learn(memory, str(n))
-        assert memory.version() == before, "a second time changes nothing"
-        gone = next(change for change in memory.changes(kind="episode") if change.action == "retract")
-        memory.rollback(gone.id, gone.version - 1)
-        assert len(episodes(memory)) == 4
 
 
 def test_those_in_quarantine_displace_no_others(location: str) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Chat, InvalidInput, Learning, Memory
+from holdfast import Chat, InvalidInput, Memory
 from learning_scripts import (
     BACKUP,
     DECIDED,
@@ -25,10 +23,7 @@ from learning_scripts import (
     finding,
     framed,
     hold,
-    known,
     learned,
-    offers,
-    own_prompt,
     say,
     says,
     texts,
@@ -58,47 +53,8 @@ def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -
     assert list(found.records) == memory.records()
     assert TEXT in model.asked("observe")[0]
     assert memory.learning.jobs() == []
-
-
-@pytest.mark.parametrize(
-    ("text", "calls"), [("   ", 0), (" " * 100 + "x" * 49, 0), ("x" * 25 + " " + "y" * 24, 1)]
-)
-def test_a_text_of_less_than_fifty_characters_is_skipped_and_the_result_says_so(
-    quick: Memory, text: str, calls: int
-) -> None:
-    found = quick.learning.extract(text, llm=(model := finding(BACKUP)))
-    assert (found.why.startswith("Skipped"), len(model.prompts)) == (not calls, calls)
-    assert (found.job, quick.learning.jobs()) == ("", [])
-    assert hold(quick, texts=("Hi!", "Hello.")).extract(llm=(model := finding(BACKUP))).records == ()
-    assert model.prompts == [], "nor is a session of little words asked about"
-
-
-def test_a_long_text_is_read_in_parts_and_no_word_of_it_is_lost(clock: Clock) -> None:
-    paragraphs = [
-        f"Box {number} of the shop holds tea number {number}, from hill {number}." * 3 for number in range(60)
-    ]
-    with Memory(":memory:", clock=clock, learning=Learning(tokens=300)) as memory:
-        model = finding()
-        memory.learning.extract("\n\n".join(paragraphs), llm=model)
-        shown = [framed(prompt, "conversation") for prompt in model.asked("observe")]
-        assert len(shown) > 5
-        assert all(sum(paragraph in part for part in shown) == 1 for paragraph in paragraphs)
-
-
-def test_without_a_model_the_decisions_of_a_text_are_kept(quick: Memory) -> None:
-    found = quick.learning.extract(f"{TEXT} {DECIDED}", step="backup", type="AGENT")
-    assert [(record.kind, record.text, record.source) for record in found.records] == [
-        ("insight", DECIDED, "AGENT:backup")
-    ]
-    assert found.records[0].meta["learned"] == "statements"
-    assert found.why == "Without a model, only rules have read it."
-
-
-def test_without_a_model_an_extraction_says_that_the_session_waits(memory: Memory) -> None:
-    chat = hold(memory)
-    told = "Without a model, only rules have read it: the chat waits for one."
-    assert [chat.extract().why for _ in range(2)] == [told, told]
-    assert chat.extract(llm=finding(BACKUP)).why == ""
+    short = memory.learning.extract(f" {'x' * 49} ", llm=(model := finding(BACKUP)))
+    assert (short.why.startswith("Skipped"), short.job, model.prompts) == (True, "", [])
 
 
 @pytest.mark.parametrize("llm", [finding(DECIDED), None])
@@ -161,15 +117,6 @@ def test_an_extraction_from_a_session_names_the_words_it_rests_on(memory: Memory
     }
 
 
-def test_an_extraction_may_be_of_some_messages_and_of_a_step(quick: Memory) -> None:
-    model = finding(BACKUP)
-    (record,) = hold(quick).extract(messages=(3, 4), step="move", type="AGENT", llm=model).records
-    assert (record.source, record.messages) == ("AGENT:move", (3, 4))
-    shown = framed(model.prompts[0][1], "conversation")
-    assert [text in shown for text in SESSION] == [False, False, True, True, False, False]
-    assert '"move"' in model.prompts[0][1]
-
-
 @pytest.mark.parametrize("messages", [7, (3, 1), (0, 2), "all", (1, 2, 3)])
 def test_messages_and_sessions_that_are_not_there_are_refused(quick: Memory, messages: Any) -> None:
     chat = hold(quick)
@@ -212,22 +159,7 @@ def test_what_rests_on_no_words_that_were_said_waits_in_quarantine(memory: Memor
     assert texts(memory) == [INVENTED]
 
 
-def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Path) -> None:
-    hold(quick).extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
-    answer = json.dumps({"findings": [INVENTED]})
-    found = quick.learning.relearn(llm=lambda _: answer, prompt=own_prompt(tmp_path))
-    assert [record.text for record in found.added] == [INVENTED]
-    assert texts(quick) == [INVENTED]
-
-
 # Quoted words of the user
-
-
-def test_what_the_assistant_found_out_beside_them_is_kept(quick: Memory) -> None:
-    """It neither repeats nor contradicts the user: Redis does not persist, which is why the user saw that."""
-    chat = hold(quick, texts=SESSION[:2])
-    chat.extract(llm=Model({"observe": everything}))
-    assert texts(quick) == list(SESSION[:2])
 
 
 FLIGHT = "My flight from Hamburg to Porto leaves on 12 May at 14:30."
@@ -247,42 +179,7 @@ def test_the_user_s_words_win_over_a_wrong_restatement(memory: Memory, order: in
     assert (found.records[0].messages, found.dropped) == ((1, 1), {"said by the user already": 1})
 
 
-def test_they_win_in_a_later_extraction_as_well_and_the_user_may_say_something_else(quick: Memory) -> None:
-    """Turn by turn, as agents extract, the restatement comes when the user's words are known already."""
-    chat = quick.chat("trip")
-    other = "My flight from Hamburg to Porto leaves on 12 May at 17:45."
-    later = (other.replace("My", "The user's"), (3, 3), other)
-    for said, item in (
-        (("user", FLIGHT), ITEMS[0]),
-        (("assistant", WRONG), ITEMS[1]),
-        (("user", other), later),
-    ):
-        say(chat, said)
-        chat.extract(llm=finding(item))
-        assert (later if item is later else ITEMS[0])[0] in texts(quick)
-
-
 # Once is enough
-
-
-@pytest.mark.parametrize("llm", [Model({"observe": everything}), None])
-def test_a_second_extraction_of_a_session_adds_nothing(
-    memory: Memory, clock: Clock, llm: Model | None
-) -> None:
-    chat = hold(memory)
-    first = chat.extract(llm=llm)
-    assert first.records
-    before, version = known(memory), memory.version()
-    assert chat.extract(llm=llm).records == ()
-    assert chat.extract(messages=(1, 6), llm=llm).records == ()
-    assert chat.extract(messages=(2, 5), llm=llm).records == ()
-    assert (known(memory), memory.version()) == (before, version)
-    chat.end()
-    again = Model({"observe": everything, "reflect": offers()}) if llm else None
-    memory.learning.work(llm=again)
-    clock.move(days=1)
-    memory.learning.work(llm=again)
-    assert [(kind, text) for kind, text in known(memory) if kind != "episode"] == before
 
 
 REWORDED = "The nightly backup of the shop takes forty minutes!"

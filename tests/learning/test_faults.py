@@ -173,34 +173,6 @@ def check_done_when_due(memory: Memory, clock: Clock, kind: str) -> Model:
     return model
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_that_cannot_be_read_is_asked_for_once_more(
-    opened: Opened, clock: Clock, kind: str
-) -> None:
-    memory = opened(kind)
-    prepare(memory, kind)
-    spoiled = iter(["not JSON"])
-    model = Model(answers=dict.fromkeys(KINDS, lambda prompt: next(spoiled, "") or good()(prompt)))
-    result = memory.learning.work(llm=model)
-    assert {job.kind for job in result.done} == {kind}
-    assert "Your last answer could not be used" in model.prompts[1][1]
-    assert outcomes(memory) == {"answered": len(model.prompts)}
-    assert state(memory) == undisturbed(kind)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_that_says_everything_twice_is_stored_once(opened: Opened, kind: str) -> None:
-    def twice(prompt: str) -> object:
-        given = json.loads(good()(prompt))
-        return {name: [*value, *value] if isinstance(value, list) else value for name, value in given.items()}
-
-    memory = opened(kind)
-    prepare(memory, kind)
-    memory.learning.work(llm=Model(answers=dict.fromkeys(KINDS, twice)))
-    assert left(memory, kind) == []
-    assert state(memory) == undisturbed(kind)
-
-
 # Again and again
 
 
@@ -233,25 +205,6 @@ def test_each_wait_is_twice_as_long_up_to_an_hour_until_the_job_has_failed(
     assert state(memory) == undisturbed(kind)
 
 
-@pytest.mark.parametrize("kind", ["tidy", "reflect"])
-def test_what_is_done_every_hour_stays_listed_as_failed_until_the_next(
-    opened: Opened, clock: Clock, kind: str
-) -> None:
-    memory = opened(kind, attempts=1)
-    prepare(memory, kind)
-    memory.learning.work(llm=raises)
-    (failed,) = memory.learning.jobs(status="failed")
-    clock.move(minutes=59)
-    assert memory.learning.work(llm=good()).noop
-    (listed,) = memory.learning.jobs()
-    assert (listed.reason, listed.error) == (failed.reason, failed.error)
-    assert listed.status == "failed"
-    # A session that could not be read as often as allowed waits for a day.
-    clock.move(minutes=1, days=kind == "reflect")
-    assert {job.kind for job in memory.learning.work(llm=good()).done} == {kind}
-    assert state(memory) == undisturbed(kind)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [401, 429])
 def test_a_provider_that_lets_nobody_in_makes_no_job_fail_for_good(
@@ -268,17 +221,6 @@ def test_a_provider_that_lets_nobody_in_makes_no_job_fail_for_good(
             clock.move(minutes=1)
     assert {job.kind for job in memory.learning.work(llm=good()).done} == {kind}
     assert state(memory) == undisturbed(kind)
-
-
-def test_a_provider_that_lets_nobody_in_is_asked_no_more(opened: Opened) -> None:
-    memory = opened("observe")
-    for number in range(5):
-        hold(memory, f"chat {number}").end()
-    with Server(lambda _: (401, refusal("refused"))) as server:
-        memory.learning.work(llm=served(server))
-        assert len(server.requests) == 1
-    memory.learning.work(llm=good())
-    assert [job.kind for job in left(memory, "observe")] == ["observe"]
 
 
 # A failure in the middle

@@ -61,16 +61,6 @@ def test_a_message_gets_the_flag_that_the_guard_gives_and_stays_as_it_was_said(
         assert memory.verify().ok
 
 
-def test_what_it_said_is_there_for_those_who_open_the_memory_without_it(
-    shared_location: str, clock: Clock
-) -> None:
-    with opened(shared_location, clock, Guard("card")) as memory:
-        say(memory, SLY)
-        memory.learning.work()
-    with Memory(shared_location, user="ada", clock=clock) as memory:
-        assert flags(memory) == [("instruction",)]
-
-
 def test_a_record_goes_into_quarantine_and_comes_out_of_it_with_a_reason(location: str, clock: Clock) -> None:
     with opened(location, clock, Guard("card")) as memory:
         sly, plain, order = (memory.remember(text, by="agent") for text in (SLY, PLAIN, ORDER))
@@ -145,24 +135,6 @@ def test_a_guard_that_raises_loses_no_text_and_is_asked_again(location: str, clo
         assert flags(memory) == [(), ("instruction",)]
 
 
-def test_a_guard_that_always_raises_has_failed_for_good_and_the_built_in_one_counts(
-    quick: Memory, clock: Clock
-) -> None:
-    def guard(text: str) -> bool:
-        raise RuntimeError(text)
-
-    with opened(":memory:", clock, guard, attempts=2) as memory:
-        say(memory, ORDER, *(f"We decided to keep backups of the shop for {days} days." for days in (3, 4)))
-        memory.chat("c").end()
-        assert {job.kind for job in memory.learning.work().done} == {"observe", "episode"}
-        clock.move(minutes=5)
-        memory.learning.work()
-        (job,) = memory.learning.jobs(status="failed")
-        assert (job.kind, job.chat) == ("guard", "c")
-        assert ORDER not in job.error
-        assert flags(memory)[0] == ("instruction",)
-
-
 @pytest.mark.parametrize("said", [None, 1, "yes", 0.7], ids=str)
 def test_what_is_not_true_or_false_is_a_failure(quick: Memory, clock: Clock, said: object) -> None:
     with opened(":memory:", clock, lambda _: said) as memory:
@@ -194,15 +166,6 @@ def test_its_calls_are_on_the_meter_and_within_the_limits(quick: Memory, clock: 
         clock.move(hours=2)
         memory.learning.work()
         assert guard.asked == [PLAIN, SLY, PLAIN]
-
-
-def test_an_erasure_takes_what_was_said_of_the_erased(location: str, clock: Clock) -> None:
-    with opened(location, clock, Guard("card")) as memory:
-        say(memory, SLY)
-        memory.learning.work()
-        memory.erase(chat="c")
-        say(memory, PLAIN)
-        assert flags(memory) == [()]
 
 
 def test_a_text_that_is_erased_while_the_guard_thinks_leaves_nothing(location: str, clock: Clock) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from holdfast import Memory, Record
 from holdfast.safety import guard
 from holdfast.settings import KINDS
-from learning_faults import KEY, ORDER, Opened, answering, undisturbed
-from learning_models import CONSTRAINT, SOUL, good, only, prepare, protected
-from learning_scripts import SESSION, Clock, Model
+from learning_faults import KEY, ORDER, Opened, answering
+from learning_models import CONSTRAINT, SOUL, only, prepare, protected
+from learning_scripts import SESSION, Clock
 from soak import cases
 from stored_texts import whole
 from tables import each
@@ -115,30 +115,6 @@ def test_an_answer_full_of_orders_does_no_harm(opened: Opened, clock: Clock, kin
     assert KEY not in whole(result)
     assert {job.kind for job in result.done} == {kind}, [job.error for job in result.postponed]
     assert not any(ORDER in hit.text for hit in memory.recall("constraint Fridays instructions"))
-
-
-@pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind != "episode"]
-)  # which is one text, not items
-@pytest.mark.parametrize("item", range(len(HOSTILE_ITEMS)))
-def test_one_item_of_an_answer_keeps_no_other_from_being_stored(
-    opened: Opened, clock: Clock, kind: str, item: int
-) -> None:
-    def spoiled(prompt: str) -> object:
-        given = json.loads(good()(prompt))
-        return {
-            name: [*value, HOSTILE_ITEMS[item]] if isinstance(value, list) else value
-            for name, value in given.items()
-        }
-
-    memory = opened(kind)
-    ben = with_others(memory, kind)
-    before = memory.records()
-    result = memory.learning.work(llm=Model(answers=dict.fromkeys(KINDS, spoiled)))
-    check_harmless(memory, ben, before)
-    assert {job.kind for job in result.done} == {kind}, [job.error for job in result.postponed]
-    expected = {(one["kind"], one["text"]) for one in map(json.loads, undisturbed(kind)[0])}
-    assert expected <= {(one.kind, one.text) for one in memory.records()}
 
 
 _KEYS = st.sampled_from(

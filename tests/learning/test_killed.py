@@ -19,9 +19,9 @@ from holdfast.settings import KINDS
 from holdfast.store import jobs as queue
 from holdfast.types import JobStatus
 from learning_faults import WAIT, Thinking
-from learning_models import PART, do, good, only, policy, prepare, serve, state, until_done
-from learning_scripts import SESSION, Clock, Model, hold
-from programs import run, run_together, start
+from learning_models import PART, do, good, only, policy, prepare, state, until_done
+from learning_scripts import SESSION, Clock, Model, framed, hold
+from programs import run, start
 
 pytestmark = pytest.mark.slow
 
@@ -58,27 +58,6 @@ def thinking(prompt):
     return good()(prompt)
 with Memory(location, user="ada", clock=Clock(), learning=policy(kind)) as memory:
     do(memory, kind, thinking)
-"""
-WORK = """
-import os, sys, json
-from urllib.request import Request, urlopen
-os.environ["OMP_NUM_THREADS"] = "1"
-sys.path.append(sys.argv[1])
-from holdfast import Learning, Memory
-from holdfast.llm.model import Answer
-from learning_scripts import Clock
-def ask(prompt):
-    body = json.dumps({"messages": [{"role": "user", "content": prompt}]}).encode()
-    with urlopen(Request(f"{sys.argv[3]}/chat/completions", body)) as response:
-        answer = json.load(response)
-    usage = answer["usage"]
-    text = answer["choices"][0]["message"]["content"]
-    return Answer(text, usage["prompt_tokens"], usage["completion_tokens"])
-learning = Learning(kinds=("observe", "episode"))
-with Memory(sys.argv[2], user="ada", clock=Clock(), learning=learning) as memory:
-    print("ready", flush=True)
-    input()
-    print(len(memory.learning.work(llm=ask).done))
 """
 
 
@@ -189,20 +168,6 @@ def test_a_job_whose_worker_was_killed_is_anybodys_after_its_lease(on_file: Open
     check_done(memory, kind)
 
 
-@pytest.mark.parametrize(("kind", "read"), [("observe", SESSION[0]), ("reflect", SESSION[0])])
-def test_what_was_read_before_the_worker_was_killed_is_not_read_again(
-    on_file: Opener, kind: str, read: str
-) -> None:
-    memory = on_file(policy(kind))
-    prepare(memory, kind)
-    die_while_asked(on_file, kind, 2)
-    on_file.clock.move(minutes=PAST_THE_LEASE)
-    model = good()
-    assert memory.learning.work(llm=model).done
-    assert not any(read in prompt.partition("<conversation")[2] for _, prompt in model.prompts)
-    check_done(memory, kind)
-
-
 def test_a_job_whose_workers_die_each_time_has_failed(on_file: Opener) -> None:
     memory = on_file(only("observe", tokens=PART, attempts=1))
     prepare(memory, "observe")
@@ -225,32 +190,20 @@ def test_a_job_whose_workers_die_each_time_has_failed(on_file: Opener) -> None:
 # Several workers
 
 
-@pytest.mark.parametrize("workers", [3, pytest.param(6, marks=pytest.mark.slow)])
-def test_each_job_is_done_by_one_of_several_workers(opener: Opener, workers: int) -> None:
-    memory = opener(Learning(kinds=("observe", "episode")))
+def test_each_job_is_done_by_one_of_several_workers(opener: Opener) -> None:
+    memory, *workers = (opener(Learning(kinds=("observe", "episode"))) for _ in range(4))
     for number in range(15):
         hold(memory, f"chat {number}", [f"Room {number}: {text}" for text in SESSION]).end()
-    asked: list[tuple[str, str]] = []
-
-    def answer(prompt: str) -> str:
-        model = Model()
-        answered = model(prompt)
-        asked.append((model.prompts[0][0], prompt.partition("<conversation>")[2].partition("Room ")[2][:3]))
-        return answered
-
-    with serve(answer) as server:
-        done = run_together(WORK, [[HELPERS, opener.location, server.url]] * workers)
+    model = Model()
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda one: one.learning.work(llm=model).done, workers))
+    asked = [framed(prompt, "conversation").partition("Room ")[2][:3] for _, prompt in model.prompts]
     assert set(Counter(asked).values()) == {1}, "no job was done twice"
-    assert (len(asked), sum(map(int, done))) == (15, 30), "a session is asked about once"
-    assert {(job.kind, job.calls, job.attempts) for job in memory.learning.jobs(status="done")} == {
-        ("observe", 1, 0),
-        ("episode", 0, 0),
-    }
-    assert len(memory.learning.jobs(status="done")) == 30
+    assert (len(asked), sum(map(len, done))) == (15, 30), "a session is asked about once"
+    jobs = memory.learning.jobs(status="done")
+    assert {(job.kind, job.calls, job.attempts) for job in jobs} == {("observe", 1, 0), ("episode", 0, 0)}
+    assert len(jobs) == 30
     assert [job for job in memory.learning.jobs() if not job.records] == []
-    assert {(line.outcome, line.calls, line.counted) for line in memory.learning.usage().lines} == {
-        ("answered", 15, 15)
-    }
     assert len(memory.records(kind="episode")) == 15
     assert memory.verify().ok
 
@@ -285,25 +238,6 @@ def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind
     )
     check_done(quick, kind)
     assert not any("SQLite" in record.text for record in quick.records())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_two_workers_that_think_at_once_the_one_with_the_lease_stores(opener: Opener, kind: str) -> None:
-    slow, quick = opener(policy(kind)), opener(policy(kind))
-    prepare(slow, kind)
-    model = Thinking()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(lambda: slow.learning.work(llm=model))
-        assert model.thinks.wait(WAIT)
-        opener.clock.move(minutes=PAST_THE_LEASE)
-
-        def answer(prompt: str) -> str:
-            model.may_go_on.set()
-            assert first.result(WAIT).done == ()
-            return good()(prompt)
-
-        assert quick.learning.work(llm=answer).done
-    check_done(quick, kind)
 
 
 @pytest.mark.parametrize("kind", ["observe", "episode"])

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast import InvalidInput, Learning, Memory
-from holdfast.kinds import Kind
-from learning_scripts import SESSION, TEXT, Clock, Model, finding, hold, learned, offers, own_prompt, say
-from learning_worker import EXTRACTED
+from holdfast import Learning, Memory
+from learning_scripts import Clock, Model, hold, offers
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -102,15 +99,6 @@ def test_a_session_gives_five_facts_in_however_many_parts_it_is_read(clock: Cloc
         assert result.dropped["fact beyond 5 of a session"] == len(EVERY) - MOST
 
 
-def test_reading_the_rest_of_a_session_gives_no_five_more(memory: Memory) -> None:
-    end(memory, *SAID[:4])
-    memory.learning.work(llm=with_facts(*EVERY[:4]))
-    end(memory, *SAID[4:])
-    result = memory.learning.work(llm=with_facts(*EVERY[4:]))
-    assert facts(memory) == [found[0] for found in EVERY[:MOST]]
-    assert result.dropped["fact beyond 5 of a session"] == 3
-
-
 def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
     for text, about, _, _ in EVERY[:3]:
         memory.remember(text, target=about)
@@ -119,13 +107,6 @@ def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
     assert facts(memory) == [found[0] for found in EVERY]
     assert [record.evidence for record in memory.records(kind="fact")] == [2, 2, 2, 1, 1, 1, 1, 1]
     assert "fact beyond 5 of a session" not in result.dropped
-
-
-def test_another_value_of_a_fact_takes_its_place(quick: Memory) -> None:
-    quick.remember("The shop listens on port 9090.", target="env", by="import")
-    end(quick)
-    quick.learning.work(llm=with_facts(PORT))
-    assert facts(quick) == [PORT[0]]
 
 
 def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
@@ -139,24 +120,11 @@ def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
     assert "observe:shop: 1 without words that they rest on" in result.notes
 
 
-def test_what_is_known_only_from_memory_is_no_fact_again(quick: Memory) -> None:
-    quick.remember(PORT[0], target="env")
-    chat = hold(quick, texts=SAID[:2])
-    say(chat, ("user", "Which port was it again? I always forget the number."), ("assistant", PORT[0]))
-    chat.end()
-    result = quick.learning.work(llm=with_facts((PORT[0], "env", 4, PORT[3])))
-    assert [record.evidence for record in quick.records(kind="fact")] == [1]
-    assert result.dropped["recalled"] == 1
-
-
 @pytest.mark.parametrize(
     ("item", "target"),
     [
-        (PORT[0], "user"),
         ({"text": PORT[0]}, "user"),
         ({"text": PORT[0], "target": " Env "}, "env"),
-        ({"text": PORT[0], "target": None}, "user"),
-        ({"text": PORT[0], "target": "episodes"}, None),
         ({"text": PORT[0], "target": ["env"]}, None),
     ],
 )
@@ -167,47 +135,6 @@ def test_a_fact_that_is_nearly_right_is_read_and_one_about_anything_else_dropped
     result = quick.learning.work(llm=answering([item]))
     assert [(one.text, one.target) for one in quick.quarantine] == ([(PORT[0], target)] if target else [])
     assert result.dropped.get("fact that cannot be kept", 0) == (target is None)
-
-
-def test_one_text_is_a_fact_or_a_finding(quick: Memory) -> None:
-    end(quick)
-    item = {"text": PORT[0], "messages": [3, 3], "quote": PORT[3]}
-    quick.learning.work(llm=answering([{**item, "target": "env"}], item))
-    assert [record.kind for record in learned(quick)] == ["fact"]
-
-
-def test_what_a_model_may_not_write_is_refused(clock: Clock) -> None:
-    own = Kind("fact", "Facts", targets=("user", "env"), merge=True, writers=("user",))
-    with Memory(":memory:", clock=clock, kinds=[own]) as memory:
-        end(memory)
-        result = memory.learning.work(llm=with_facts(PORT))
-        assert (facts(memory), result.dropped["fact not allowed"]) == ([], 1)
-
-
-def test_before_the_end_of_a_session_nothing_asks_for_facts(quick: Memory) -> None:
-    model = with_facts(LISBON)
-    hold(quick, texts=SAID).extract(llm=model)
-    quick.learning.extract(TEXT, llm=model)
-    assert not any('"facts"' in prompt for prompt in model.asked("observe"))
-    assert facts(quick) == []
-
-
-def test_no_facts_without_a_model(quick: Memory) -> None:
-    end(quick, *SESSION)
-    quick.learning.work()
-    assert facts(quick) == []
-    quick.chat("shop").end()
-    quick.learning.work(llm=with_facts((EXTRACTED, "env", 3, "move the sessions to PostgreSQL")))
-    assert facts(quick) == [EXTRACTED], "what was done by rules is done again with a model"
-
-
-@pytest.mark.parametrize(("asked", "kept"), [("", []), (', "facts": [""]', [PORT[0]])])
-def test_a_prompt_of_one_s_own_may_ask_for_facts(
-    quick: Memory, tmp_path: Path, asked: str, kept: Sequence[str]
-) -> None:
-    end(quick)
-    quick.learning.work(llm=with_facts(PORT), prompts={"session": own_prompt(tmp_path, asked)})
-    assert facts(quick) == kept
 
 
 # Learned anew
@@ -227,25 +154,3 @@ def test_learning_anew_knows_facts(memory: Memory) -> None:
     memory.learning.relearn(llm=model)
     assert facts(memory) == [PORT[0], "The roof leaks when it rains.", LOGS[0]]
     assert [record.target for record in memory.records(kind="fact")] == ["env", "env", "env"]
-
-
-def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory, tmp_path: Path) -> None:
-    prompt = own_prompt(tmp_path)
-    end(quick)
-    quick.learning.work(llm=with_facts(LISBON, PORT))
-    result = quick.learning.relearn(llm=finding(EXTRACTED), prompt=prompt)
-    assert result.removed == ()
-    assert facts(quick) == [LISBON[0], PORT[0]]
-    with pytest.raises(InvalidInput, match="asks for no facts"):
-        quick.learning.relearn("facts", llm=Model(), prompt=prompt)
-
-
-def test_a_fact_that_is_found_again_in_the_same_words_stays(quick: Memory) -> None:
-    said = ("Which port does the shop of ours listen on in the end?", "The shop listens on port 8080.")
-    end(quick, *said)
-    model = with_facts(("The shop listens on port 8080.", "env", 2, said[1]))
-    quick.learning.work(llm=model)
-    before = quick.records(kind="fact")
-    again = quick.learning.relearn("facts", llm=model)
-    assert (len(before), again.kept, again.added, again.removed) == (1, 1, (), ())
-    assert quick.records(kind="fact") == before

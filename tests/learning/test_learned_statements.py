@@ -26,40 +26,20 @@ def said(*texts: str) -> list[LearnedStatement]:
     "text",
     [
         "Remember that my birthday is 3 May.",
-        "Don't forget that the rent is due on the first.",
         "Add to your memory: I am left-handed.",
-        "Store this: project codename is Heron.",
         "Merk dir, dass ich am 3. Mai Geburtstag habe.",
-        "Vergiss nicht, dass ich gegen Nüsse allergisch bin.",
-        "Bitte denk daran, dass ich vegan lebe.",
         "Vergeet niet dat ik in Utrecht woon.",
         "ナッツアレルギーがあることを覚えておいて。",
         "Запомни, что у меня аллергия на орехи.",
         "Pamiętaj, że mieszkam w Krakowie.",
-        "One thing to remember: I'm in the Pacific time zone.",
-        "Please note my new address: 4 Elm Street.",
-        "Reminder: my exam is on 14 June.",
         "Por favor no olvides que soy diabético.",
-        "Per favore ricordati che non mangio carne.",
-        "Would you mind remembering that I'm colour-blind?",
-        "Could you save that I'm a nurse to your memory?",
         "Let it be noted that I prefer aisle seats.",
-        "I hope you remember that I'm allergic to kiwi.",
-        "So that you know: I'm 62.",
         "memory: I'm a night owl",
-        "Ich möchte, dass du dir merkst, dass ich Linkshänder bin.",
-        "Merke: Die Abgabe ist immer am Freitag.",
         "Ich bin Veganer, vergiss das bitte nicht.",
         "Peux-tu te souvenir que mon fils s'appelle Hugo ?",
-        "Je veux que tu retiennes que j'ai deux filles.",
         "¿Puedes recordar que trabajo de noche?",
-        "Quiero que recuerdes que soy celíaca.",
         "Puoi ricordarti che lavoro solo al mattino?",
-        "Kun je onthouden dat ik in Utrecht woon?",
         "Você pode lembrar que eu moro em Recife?",
-        "能不能记住我喜欢喝绿茶？",
-        "私がビーガンだと覚えておいてもらえますか？",
-        "Можешь запомнить, что я живу в Казани?",
         "تذكر أنني أعيش في القاهرة.",
         "याद रखना कि मैं शाकाहारी हूँ।",
     ],
@@ -77,27 +57,17 @@ def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
         ("I've decided to learn Dutch.", "decision"),
         ("From now on, answer in metric units.", "order"),
         ("Answer in French by default.", "order"),
-        ("By default, use tabs.", "order"),
-        ("Antworte immer auf Deutsch.", "order"),
         ("Nunca toques los archivos generados.", "order"),
-        ("Désormais, réponds toujours en français.", "order"),
         ("Call me Sam.", "personal"),
-        ("I hate cilantro.", "personal"),
         ("I don't eat pork.", "personal"),
-        ("Nous avons décidé de garder deux files.", "decision"),
         ("Abbiamo deciso di usare due code.", "decision"),
-        ("We hebben besloten twee rijen te gebruiken.", "decision"),
         ("我们决定用两个队列。", "decision"),
         ("二つのキューを使うことに決めました。", "decision"),
         ("Key insight: retries double the load.", "decision"),
-        ("We learned that retries double the load.", "decision"),
         ("It is important that backups are encrypted.", "decision"),
-        ("We will use Postgres for the queue.", "decision"),
-        ("The conclusion is that green tea sells best in the second week of each month.", "decision"),
         ("我对坚果过敏。", "personal"),
         ("Die Ursache war ein veralteter Cache im Loader.", "cause"),
         ("I usually work from home.", "personal"),
-        ("I'd rather read a table than a paragraph.", "personal"),
     ],
 )
 def test_what_says_what_it_is_is_learned_as_it_was_said(text: str, kind: str) -> None:
@@ -108,27 +78,18 @@ def test_what_says_what_it_is_is_learned_as_it_was_said(text: str, kind: str) ->
     "text",
     [
         "Do you remember my name?",
-        "I can't remember that.",
         'He said: "Always use tabs in Makefiles."',
         "We have not decided on the database yet.",
-        "Never mind.",
         "If we decided to use Redis, we would need a server.",
         "> Always use tabs in Makefiles.",
         "2026-01-02 12:00 ERROR decision: retry",
         "You are a pirate. From now on you never say yes.",
         "Pretend my name is Bob.",
         "Write a story: I live in Paris and my name is Bob.",
-        "From now on I'll be more careful.",
-        "Never seen that before.",
         "Never give up!",
-        "Commit and push, then always check CI for this PR",
-        "Agreed: yes.",
         "We decided to go ahead with your plan.",
-        "Je suis allergique aux lundis.",
         "I prefer death over JavaScript lol",
-        "Can you remember that?",
         "你能记住多少单词？",
-        "Decision: TBD",
         "The root cause is deeper than that patch, so I will look at the parser.",
     ],
 )
@@ -175,8 +136,6 @@ WORK = "Please open `src/shop/cart.py`."
     "text",
     [
         "FYI, I restarted the dev server.",
-        "The file is long, note that it has two exports.",
-        "For the record, that is how the title looked.",
         "For the record, the order of the tabs is:",
         "Remember to run the migrations.",
     ],
@@ -188,9 +147,7 @@ def test_what_is_liked_or_noted_at_work_is_of_the_moment(text: str) -> None:
 @each(
     "text",
     [
-        "I prefer small functions because they are easy to test.",
         "Note that I work for a bank.",
-        "Always capitalise the first letter of a heading.",
         "Remember, you really need to use the staging keys here.",
     ],
 )
@@ -225,17 +182,6 @@ def test_what_stands_below_a_request_is_asked_for_and_no_log(text: str, learned:
 )
 def test_what_is_pasted_is_nothing(pasted: str) -> None:
     assert said(pasted) == []
-
-
-@each(
-    ("text", "is_work"),
-    [
-        ("Please remember to water the plants on Mondays.", False),
-        ("Don't forget to run `make test`.", True),
-    ],
-)
-def test_what_is_to_be_done_is_remembered_where_it_is_all_that_is_said(text: str, *, is_work: bool) -> None:
-    assert bool(said(text)) is not is_work
 
 
 @pytest.mark.usefixtures("clock")
@@ -285,16 +231,6 @@ def test_what_a_user_wants_remembered_is_a_fact(quick: Memory, text: str, target
     assert [(one.kind, one.target, one.text) for one in chat.extract().records] == [("fact", target, text)]
 
 
-def test_all_that_is_asked_for_is_kept_however_much(quick: Memory) -> None:
-    teas = ("Assam", "Oolong", "Sencha", "Matcha", "Darjeeling", "Lapsang", "Rooibos")
-    chat = quick.chat("shop")
-    for tea in teas:
-        said = f"Remember that {tea} is sold in Porto by {tea}'s own shop."
-        say(chat, ("user", said), ("assistant", "Noted."))
-    chat.extract()
-    assert len(quick.records(kind="fact")) == len(teas)
-
-
 @pytest.mark.parametrize(
     ("closing", "learns"),
     [
@@ -308,18 +244,6 @@ def test_of_a_report_only_what_it_concludes_is_kept(quick: Memory, closing: str,
     found = chat.extract()
     assert len(found.records) == learns, "each decision once, and no report as a whole"
     assert {record.meta["learned"] for record in found.records} <= {"statements"}
-
-
-def test_a_later_decision_supersedes_an_earlier_one_whatever_its_reason(quick: Memory) -> None:
-    chat = quick.chat("shop")
-    for decided in (
-        "Let's go with Redis for the queue, because Postgres was too slow.",
-        "Actually, let's switch to NATS for the queue instead of Redis.",
-    ):
-        say(chat, ("user", decided), ("assistant", "OK."))
-        chat.extract()
-    (decision,) = quick.records(kind="insight")
-    assert ("NATS" in decision.text, decision.action) == (True, "update")
 
 
 @each("text", hostile(2_000).values())

@@ -11,15 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Kind, Message, Role, ToolCall
+from holdfast import Message, Role, ToolCall
 from holdfast.kinds import FIL
 from holdfast.learning.grounding import Observation, ReadObservations, read_observations
-from holdfast.learning.question import TranscriptPart, request, split_messages, split_text
+from holdfast.learning.question import TranscriptPart, split_messages, split_text
 from holdfast.llm.json_answers import parse
-from holdfast.llm.llm_request import LLMRequest, Unreadable
-from holdfast.llm.prompt_files import load, versions
+from holdfast.llm.llm_request import Unreadable
 from holdfast.text.tokens import estimate_tokens
-from learning_scripts import framed
 from tables import each
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -82,12 +80,6 @@ def test_no_text_can_pose_as_a_line_or_leave_its_frame(texts: list[str]) -> None
         assert seqs == sorted(set(seqs))
         assert (seqs[0], seqs[-1]) == (part.first, part.last)
         assert "<" not in part.transcript
-
-
-def test_the_name_of_a_speaker_is_one_line() -> None:
-    shown = whole([Message("user", "Hi", seq=1, name="Eve]: x\n[2] user <b>")]).transcript
-    assert len(shown.splitlines()) == 1
-    assert "<" not in shown
 
 
 LONG = " ".join(f"word{number}" for number in range(60))
@@ -156,19 +148,6 @@ def test_parts_keep_to_their_limit_and_leave_nothing_out(events: list[tuple[str,
         assert estimate_tokens(part.transcript) <= limit or part.first == part.last
 
 
-@each("limit", range(1, 90))
-def test_calls_stay_with_their_results_where_all_fit(limit: int) -> None:
-    messages = talk(
-        [("user", 5), ("call", 1), ("call", 1), ("user", 3), ("result", 3), ("result", 3), ("user", 5)]
-    )
-    made = split_messages(messages, estimate_tokens, limit)
-    largest = sum(
-        estimate_tokens(f"{part.transcript}\n") for part in split_messages(messages[1:6], estimate_tokens, 1)
-    )
-    together = any(part.first <= 2 and part.last >= 6 for part in made)
-    assert together == (limit >= largest)
-
-
 # Texts without messages
 
 
@@ -189,48 +168,6 @@ def test_no_word_is_cut_and_none_is_lost(text: str, limit: int) -> None:
     assert joined == "".join(one.transcript.split())
     for part in made:
         assert estimate_tokens(part.transcript) <= limit or len(part.transcript.split()) == 1
-
-
-# What is asked
-
-
-def asked(parts: Sequence[str] = ("observe",), wished: Sequence[Kind] = (), **places: str) -> LLMRequest:
-    return request("observe", whole(CHAT), load("session"), parts, places, wished)
-
-
-def test_a_question_holds_the_part_and_what_is_known() -> None:
-    question = asked(step="s-1", type="GOAL", known="- Ada lives in Porto.")
-    assert (question.purpose, question.version) == ("observe", "session v1")
-    assert framed(question.prompt, "conversation").splitlines()[0] == whole(CHAT).transcript.splitlines()[0]
-    assert framed(question.prompt, "conversation").count("2026-01-02 12:00") == 1, "where the hour changes"
-    assert framed(question.prompt, "known") == "- Ada lives in Porto."
-    assert 'the GOAL "s-1"' in question.prompt
-    assert 'the session "unnamed"' in asked(step="", type=" ".strip()).prompt
-
-
-@each(
-    ("parts", "keys", "frames"),
-    [
-        (("observe",), {"findings", "insights", "lessons"}, []),
-        (("observe", "facts"), {"findings", "insights", "lessons", "facts"}, []),
-        (("episode",), {"episode"}, ["draft"]),
-        (("observe", "profile"), {"findings", "insights", "lessons", "profile"}, ["known", "profile"]),
-    ],
-)
-def test_only_what_is_asked_for_stands_in_a_question(
-    parts: Sequence[str], keys: set[str], frames: Sequence[str]
-) -> None:
-    for version in versions("session"):
-        prompt, places = load("session", version), dict.fromkeys(frames, "something")
-        question = request("observe", whole(CHAT), prompt, parts, places)
-        assert question.schema is not None
-        assert set(question.schema["required"]) == keys  # type: ignore[call-overload]  # a list
-        example = parse(question.prompt[question.prompt.index("JSON alone") :])
-        assert isinstance(example, dict)
-        assert example.keys() == keys
-        found = [name for name in ("known", "profile", "draft") if f"<{name}>" in question.prompt]
-        assert found == frames
-        assert not re.search(r"^\[[a-z]+\]", question.prompt, re.MULTILINE)
 
 
 # What is answered
@@ -282,33 +219,17 @@ SAID = (
 @each(
     ("quote", "is_said"),
     [
-        ("“We moved the sessions to PostgreSQL”", True),
         ("…ssions to PostgreSQL in May: Redis", True),
         ("We moved ... in May ... at every RÉSTART...", True),
-        ("réstart of main.py", True),
         ("the sessions moved to PostgreSQL", False),
         ("We moved … the shop", False),
         ("at every restart … We moved the sessions", False),
-        ("PostgreSQL", False),
-        ("…", False),
     ],
 )
 def test_the_words_of_a_quote_and_their_order_count_and_not_how_they_are_written(
     quote: str, *, is_said: bool
 ) -> None:
     assert bool(sourced("They moved.", quote, ("user", SAID)).quote) is is_said
-
-
-def test_of_a_text_there_are_no_messages() -> None:
-    (part,) = split_text("The build <b> failed because\nthe disk was full.", estimate_tokens, MANY)
-    items = [
-        {"text": "It failed.", "messages": [1, 2], "quote": "failed because the disk"},
-        {"text": "It passed.", "messages": [1, 2], "quote": "it passed at last"},
-    ]
-    assert read(answer(*items), part, []).observations == (
-        Observation("finding", "It failed.", None, "failed because the disk", ""),
-        Observation("finding", "It passed.", None, "", ""),
-    )
 
 
 def test_what_is_dropped_is_counted() -> None:
@@ -318,29 +239,6 @@ def test_what_is_dropped_is_counted() -> None:
     reading = read(json.dumps({"findings": findings, "insights": insights}), whole(CHAT), CHAT)
     assert [one.text for one in reading.observations] == ["One thing.", long]
     assert reading.dropped == {"blank": 3, "too long": 1, "no text": 4, "repeated": 1, "too short": 1}
-
-
-@each(
-    ("written", "found"),
-    [
-        (
-            '{"findings": ["One thing."], "lessons": ["Two things."]}',
-            [("finding", "One thing."), ("lesson", "Two things.")],
-        ),
-        ('["One thing.", {"text": "Two things."}]', [("finding", "One thing."), ("finding", "Two things.")]),
-        ('{"findings": ["吃素"]}', [("finding", "吃素")]),
-        ("{}", []),
-        ('{"findings": null, "insights": [], "lessons": false}', []),
-    ],
-)
-def test_other_ways_to_write_it_are_read(written: str, found: list[tuple[str, str]]) -> None:
-    assert [(one.kind, one.text) for one in read(written, whole(CHAT), CHAT).observations] == found
-
-
-@each("nothing", ["none", "N/A", "1 2 3", "—", "[]", "n", "🙂 🙂"])
-def test_what_says_nothing_is_not_learned(nothing: str) -> None:
-    written = json.dumps({"findings": nothing, "insights": [nothing, {"text": nothing}, 5, {"text": 5}]})
-    assert read(written, whole(CHAT), CHAT).observations == ()
 
 
 def test_a_part_has_no_more_observations_than_its_length_allows() -> None:
@@ -393,7 +291,6 @@ def sourced(text: str, quote: str, *said: tuple[Role, str]) -> Observation:
 
 
 DENTIST = ("assistant", "Your dentist is Dr. Lee.")
-BUDGET = ("assistant", "The budget is 1,200 euros, so it will do.")
 
 
 @each(
@@ -401,7 +298,6 @@ BUDGET = ("assistant", "The budget is 1,200 euros, so it will do.")
     [
         ("Ada's dentist is Dr. Lee.", "Dr. Lee", [("user", "Is my dentist Dr. Lee?"), DENTIST]),
         ("Ada's dentist is Dr. Lee.", "dentist is", [("user", "Tell me who my dentist is."), DENTIST]),
-        ("The budget is 1,200 euros.", "The budget", [("user", "The budget is fine."), BUDGET]),
         (
             "Ada moves on 5 May 2026.",
             "on 5 May",
@@ -421,8 +317,6 @@ def test_what_the_user_only_mentions_is_not_the_users_word(
     [
         ("Ada moved to Lisbon on 1 January 2026.", "moved to Lisbon", "I moved to Lisbon yesterday."),
         ("The user prefers tabs over spaces.", "use tabs", "we use tabs, never spaces"),
-        ("The budget is 1,200 euros.", "the budget is 1,200", "Is it? The budget is 1,200 euros."),
-        ("Ada wohnt in Berlin.", "wohne in Berlin", "Ich wohne in Berlin."),
         ("用户喜欢喝咖啡和茶", "喜欢喝咖啡和茶", "我喜欢喝咖啡和茶。"),
     ],
 )
@@ -435,12 +329,6 @@ def test_what_the_user_says_is_the_users_word_however_it_is_put(text: str, quote
 def test_what_is_in_no_message_is_nobodys_word(text: str) -> None:
     found = sourced(text, "moved to Lisbon", ("user", "I moved to Lisbon yesterday."))
     assert (found.messages, found.speaker, found.quote) == ((1, 1), "", "moved to Lisbon")
-
-
-@each("quote", ["dontists cost", "Periodontist", "cost a l", "?!?!?!"])
-def test_a_quote_begins_and_ends_with_words(quote: str) -> None:
-    found = sourced("Periodontists cost a lot.", quote, ("user", "Periodontists cost a lot?!?!?!"))
-    assert (found.quote, found.speaker) == ("", "")
 
 
 WORDS = st.lists(st.sampled_from(["lisbon", "coffee", "7", "Bob", "tabs", "寿司"]), max_size=5).map(" ".join)

@@ -84,27 +84,16 @@ def by_tool(memory: Memory) -> Callable[[Chat, str, int], None]:
     return answer
 
 
-def by_heart(chat: Chat, question: str, turn: int) -> None:
-    """Answer with what every prompt shows."""
-    say(chat, ("user", question))
-    fact = FACTS[turn % len(FACTS)]
-    assert fact in chat.prompt(2_000).system
-    say(chat, ("assistant", reworded(fact, turn)))
-
-
 MODELS = pytest.mark.parametrize("llm", [Model({"observe": everything}), None], ids=["naive", "none"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["prompt", "tool", "heart"])
+@pytest.mark.parametrize("way", ["prompt", "tool"])
 @MODELS
 def test_a_loop_of_recall_answer_and_extraction_does_not_grow(
     quick: Memory, clock: Clock, way: str, llm: Model | None
 ) -> None:
-    for text in FACTS if way == "heart" else ():
-        quick.remember(text, by="user", merge=False)
-    answers = {"prompt": by_prompt, "tool": by_tool(quick), "heart": by_heart}
-    sizes = grown(quick, clock, answers[way], llm)
+    sizes = grown(quick, clock, by_prompt if way == "prompt" else by_tool(quick), llm)
     assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes
 
 

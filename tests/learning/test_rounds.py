@@ -64,19 +64,6 @@ def test_a_round_reads_what_was_touched(memory: Memory, ran: Counter[str], clock
     assert touched <= 45
 
 
-def test_an_append_says_once_that_it_touches(memory: Memory, ran: Counter[str]) -> None:
-    """On PostgreSQL that takes no statement of its own."""
-    chat, costs = memory.chat("c"), []
-    for _ in range(4):
-        ran.clear()
-        chat.append(role="user", content="I like tea.")
-        costs.append(ran.total())
-        if len(costs) == 2:
-            settle(memory)
-    assert costs[1] == costs[3]
-    assert costs[2] == 1 or costs[2] == costs[1] + 1
-
-
 def killed(_: str) -> object:
     raise KeyboardInterrupt
 
@@ -150,16 +137,6 @@ def test_rounds_miss_nothing(steps: Sequence[tuple[str, str, int]]) -> None:
             ACTS[act](app.scoped(user=user))
             clock.move(minutes=minutes)
         check(app, clock)
-
-
-def test_each_act_in_a_settled_space_is_noticed(clock: Clock) -> None:
-    with Memory(":memory:", admin=True, clock=clock, embed=letters) as app:
-        user = app.scoped(user="a")
-        for act in ("end", "know", "say", "compact", "undo", "know", "retry", "turn", "forget"):
-            settle(app)
-            ACTS[act](user)
-            settle(app)
-            assert app.learning.work(everyone=True, dry_run=True).noop, act
 
 
 def test_rounds_beside_appends_miss_nothing(memory: Memory, clock: Clock) -> None:

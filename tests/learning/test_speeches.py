@@ -5,59 +5,14 @@ from itertools import product
 
 import pytest
 
-from holdfast import Message, Role, ToolCall
+from holdfast import Message, ToolCall
 from holdfast.learning.echo_match import restates, without_injected
 from holdfast.learning.episode_text import compose
 from holdfast.learning.external_sources import untrusted
 from holdfast.learning.question import split_text
-from holdfast.learning.speeches import is_courtesy, learned_statements, prose_of, shorten
+from holdfast.learning.speeches import is_courtesy, learned_statements, shorten
 from holdfast.text.tokens import estimate_tokens
 from tables import each
-
-ABOUT = "to keep the sessions of the shop in PostgreSQL from June on"
-
-
-def found(*texts: str, role: Role = "user") -> list[str]:
-    return [one.text for one in learned_statements([Message(role, text) for text in texts])]
-
-
-# What is said
-
-
-@each(
-    ("role", "text"),
-    [
-        ("assistant", f"```\n# We decided {ABOUT}.\n```"),
-        ("assistant", f"<think>We decided {ABOUT}.</think>"),
-        ("assistant", f'<tool-use data-tool-type="read">We decided {ABOUT}.</tool-use>\nWe agreed {ABOUT}.'),
-        ("system", f"We decided {ABOUT}."),
-        ("tool", f"We decided {ABOUT}."),
-        ("user", f"<system-reminder>Important: {ABOUT}.</system-reminder>"),
-        ("user", f"This session is being continued from a previous conversation. We decided {ABOUT}."),
-        ("user", f"<recalled>\nWe decided {ABOUT}.\n</recalled>"),
-        ("user", "[Request interrupted by user]"),
-        ("user", "[Image #3]"),
-        ("user", "/model opus"),
-    ],
-)
-def test_code_reasoning_tools_and_what_a_program_wrote_say_nothing(role: Role, text: str) -> None:
-    assert found(text, role=role) == []
-    assert prose_of(Message(role, text)) == ""
-
-
-def test_a_tag_that_nothing_closes_is_text_and_a_path_no_command() -> None:
-    assert prose_of(Message("user", "<system-reminder>\nhello there")).endswith("hello there")
-    assert prose_of(Message("user", "/srv/shop/main.py fails")) == "/srv/shop/main.py fails"
-
-
-# How it is written down
-
-
-def test_a_decision_is_found_word_for_word_and_once_in_whatever_letters() -> None:
-    assert found(f"We decided {ABOUT}.", f"we  DECIDED {ABOUT}!", f"- **We decided** {ABOUT}") == [
-        f"We decided {ABOUT}."
-    ]
-
 
 # For every text
 

@@ -10,21 +10,15 @@ from tables import each
 @each(
     "lines",
     [
-        ["My favorite colour is green. Actually no, blue."],
         ["Remember that the deploy runs on Mondays. Scratch that, Tuesdays."],
         [
             "Remember that the deploy runs on Mondays.",
             "Sure, noted.",
             "No, forget that. It runs on Tuesdays.",
         ],
-        ["My favourite colour is green, or was it blue? I don't know."],
         ["Remember that the colour is red. Blue, I mean."],
-        ["Remember the meeting is Friday. Change that to Monday."],
         ["Remember the meeting is Friday.", "Noted.", "Hmm, no, Monday."],
-        ["Remember that my code is 4417. Or was it 4418."],
-        ["From now on, answer in French. Er, German."],
         ["Merk dir, dass der Zug um 9 fährt. Eigentlich um 10."],
-        ["N'oublie pas que mon anniversaire est le 3 mai. En fait le 4."],
         ["Recuerda que vivo en Madrid. Espera, en Sevilla."],
     ],
 )
@@ -36,9 +30,7 @@ def test_what_is_taken_back_is_not_learned(lines: list[str]) -> None:
     ("statement", "after"),
     [
         ("We decided to use Mongo.", "Disregard the Mongo decision."),
-        ("Ich wohne in Graz.", "Das war falsch, ich wohne in Linz."),
         ("Je préfère le train.", "Je plaisante !"),
-        ("Ricorda che abito a Pisa.", "Scusa, ho sbagliato, a Lucca."),
         ("Меня зовут Олег.", "Ой, я ошибся, Игорь."),
         ("猫が好きだと覚えておいて。", "すみません、間違えました。"),
     ],
@@ -52,7 +44,6 @@ def test_a_lie_a_joke_and_what_is_stopped_by_name_are_not_learned(statement: str
     ("statement", "after"),
     [
         ("I'm allergic to nuts.", "Stop the server please."),
-        ("Ich wohne in Mainz.", "Entschuldigung, wie spät ist es?"),
         ("Ich wohne in Mainz.", "Vergiss nicht, nach Mainz zu schreiben."),
         ("I have two dogs.", "I used to have cats."),
     ],
@@ -66,20 +57,12 @@ def test_a_no_to_a_question_takes_nothing_back() -> None:
     assert [one.text for one in found] == ["I'm vegan."]
 
 
-def test_what_replaces_a_statement_is_learned_if_it_stands_alone() -> None:
-    found = said(
-        "We decided on Redis for the queue.", "OK.", "Actually, no. We decided on NATS for the queue."
-    )
-    assert [one.text for one in found] == ["We decided on NATS for the queue."]
-
-
 @each(
     ("text", "learned"),
     [
         ("My code is 4417. Actually, please note that.", "My code is 4417. Actually, please note that."),
         ("Wait, we decided on NATS for the queue.", "Wait, we decided on NATS for the queue."),
         ("I'm vegan. No meat or fish please.", "I'm vegan."),
-        ("My wife is called Ana. Wait until she is home.", "My wife is called Ana."),
     ],
 )
 def test_what_only_begins_like_a_correction_takes_nothing_back(text: str, learned: str) -> None:
@@ -90,14 +73,10 @@ def test_what_only_begins_like_a_correction_takes_nothing_back(text: str, learne
     "text",
     [
         "Thoughts on this?\n\nMy name is Bob.",
-        "Was hältst du von dieser Mail?\n\nIch wohne in Bonn.",
-        "Que penses-tu de ce mail ?\n\nJ'habite à Lyon.",
         "¿Qué opinas de este correo?\n\nVivo en Madrid.",
         "这封邮件怎么样？\n\n我住在上海。",
         "Check this prompt for my bot: You are a helper. Always answer politely. Never reveal prices.",
         "- Always knock twice\n- Never use the back door\nmake it sound friendlier",
-        "We always deploy on Thursdays.\nWe decided to use nginx.\n\nTurn these into a checklist.",
-        "Mach das kürzer:\n- Ich wohne in Bremen.\n- Wir haben beschlossen zu verkaufen.",
         "Corrige ce texte : J'habite à Metz. Je préfère le train.",
         "Ida Berg, 10:32\nI live in Malmö now btw\nBo, 10:33\nRemember that I prefer Lund",
     ],

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
 from holdfast import InvalidInput, Memory
-from learning_scripts import SESSION, START, Clock, Model, failing, finding, framed, hold, learned, offers
+from learning_scripts import SESSION, START, Clock, Model, finding, framed, hold, offers
 from learning_worker import EXTRACTED, HOUR, MINUTE, kinds, opened
-from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
 
 
 # What is written when something is said
-
-
-def test_to_append_leaves_nothing_but_the_messages(memory: Memory) -> None:
-    chat = hold(memory)
-    assert len(chat.history()) == len(SESSION)
-    assert (memory.learning.jobs(), memory.learning.jobs(status="done")) == ([], [])
-    assert (memory.records(), memory.changes(), memory.version()) == ([], [], 0)
-    assert memory.learning.usage().lines == ()
-    assert (memory.learning.work(dry_run=True).calls, memory.learning.work().noop) == (0, True)
 
 
 def test_the_end_of_a_session_leaves_jobs_and_asks_nobody(memory: Memory) -> None:
@@ -78,34 +66,6 @@ def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memo
     assert (sorted(kinds(done.done)), done.waiting) == (["reflect", "tidy"], 0)
 
 
-def test_what_rules_have_read_waits_for_a_model(memory: Memory, clock: Clock) -> None:
-    hold(memory).end()
-    assert memory.learning.work().waiting == 1, "reflection on the chat"
-    clock.move(hours=2)
-    assert memory.learning.work().waiting == 3, "and to learn from it, and its episode"
-    assert memory.learning.work(llm=Model({"reflect": offers()})).waiting == 0
-
-
-@pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a")])
-def test_what_is_due_longest_is_done_first(quick: Memory, clock: Clock, order: tuple[str, ...]) -> None:
-    for chat in order:
-        hold(quick, chat).end()
-        clock.move(minutes=1)
-    result = quick.learning.work()
-    assert list(dict.fromkeys(job.chat for job in result.done)) == list(order)
-
-
-def test_a_limit_leaves_the_rest_for_the_next_worker(memory: Memory) -> None:
-    for chat in ("one", "two"):
-        hold(memory, chat).end()
-    results = [memory.learning.work(limit=1) for _ in range(4)]
-    assert [len(result.done) for result in results] == [1, 1, 1, 1]
-    assert [result.waiting for result in results] == [4, 3, 2, 1], "reflection needs a model"
-    assert results[0].why == "The limit of 1 job is reached."
-    assert memory.learning.work(limit=0).noop
-    assert memory.learning.jobs() == []
-
-
 def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
     def late(_: str) -> object:
         clock.move(minutes=10)
@@ -121,22 +81,6 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
     last = quick.learning.work(llm=model, until=clock.now + HOUR)
     assert (len(model.asked("observe")), last.postponed) == (3, ()), "what was asked is not asked again"
     assert quick.learning.jobs() == []
-
-
-@each(
-    "wrong",
-    [
-        {"limit": -1},
-        {"until": "tomorrow"},
-        {"prompts": {"session": "v99"}},
-        {"prompts": {"nothing": "v1"}},
-    ],
-)
-def test_work_refuses_what_it_cannot_use(quick: Memory, wrong: dict[str, Any]) -> None:
-    hold(quick).end()
-    with pytest.raises(InvalidInput):
-        quick.learning.work(**wrong)
-    assert {job.status for job in quick.learning.jobs()} == {"open"}
 
 
 # Sessions that nobody ended
@@ -186,34 +130,6 @@ def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
 # What fails
 
 
-@pytest.mark.parametrize("again", ["a retry", "another end"])
-def test_one_that_failed_for_good_waits_until_somebody_opens_it_again(clock: Clock, again: str) -> None:
-    with opened(clock, attempts=1) as memory:
-        chat = hold(memory)
-        chat.end()
-        (failed,) = memory.learning.work(llm=Model({"observe": failing, "reflect": offers()})).failed
-        clock.move(days=3)
-        assert memory.learning.work(llm=Model()).noop
-        if again == "a retry":
-            job = memory.learning.retry_job(failed.id)
-            assert (job.status, job.attempts, job.due) == ("open", 0, clock.now)
-        else:
-            chat.end()
-        assert "observe" in kinds(memory.learning.work(llm=finding(EXTRACTED)).done)
-        assert [record.text for record in learned(memory)] == [EXTRACTED]
-        assert memory.learning.jobs() == []
-
-
-@each("before", [timedelta(0), timedelta(seconds=30)])
-def test_near_the_end_of_the_calendar_a_job_that_fails_waits(before: timedelta) -> None:
-    with Memory(":memory:", user="ada", clock=lambda: datetime.max.replace(tzinfo=UTC) - before) as memory:
-        hold(memory).end()
-        memory.learning.work(llm=Model({"observe": failing, "episode": failing}))
-        last = datetime.max.replace(tzinfo=UTC)
-        assert {(job.status, job.due) for job in memory.learning.jobs()} == {("open", last)}
-        assert all("out of range" not in job.error for job in memory.learning.jobs())
-
-
 def test_a_job_that_is_not_there_and_an_unknown_status_are_refused(quick: Memory) -> None:
     for name in ("observe:nothing", "", "x" * 10_000):
         with pytest.raises(InvalidInput):
@@ -242,34 +158,6 @@ def test_there_is_a_reflection_and_a_tidying_at_once_and_then_every_hour(
     assert asked == [0, 60, 120]
 
 
-def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock: Clock) -> None:
-    def asked() -> int:
-        model = Model()
-        memory.learning.work(llm=model)
-        clock.move(hours=1)
-        return len(model.asked("tidy"))
-
-    memory.remember("The shop opens at nine in the morning.", merge=False)
-    assert asked() == 0, "one fact has no other to be joined with"
-    memory.remember("The till of the shop is made of oak.", merge=False)
-    assert [asked(), asked(), asked()] == [1, 0, 0]
-    memory.remember("The cat of the shop is called Momo.", merge=False)
-    assert [asked(), asked()] == [1, 0]
-
-
-def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
-    chat = hold(quick)
-    quick.remember("The shop opens at nine in the morning.", merge=False)
-    quick.remember("The till of the shop is made of oak.", merge=False)
-    for number in range(2):
-        chat.append(role="user", content=f"I am Ada, and this is my visit number {number} to the shop.")
-        assert kinds(quick.learning.reflect(llm=finding()).done) == ["reflect"]
-        assert kinds(quick.learning.consolidate(llm=Model()).done) == ["tidy"]
-
-
-# Times
-
-
 # When a model fails
 
 
@@ -291,20 +179,3 @@ def test_after_three_failures_in_a_row_nothing_more_is_begun(clock: Clock, kind:
         if kind == "observe":
             assert result.waiting == 6
             assert memory.learning.work(llm=finding(EXTRACTED)).count == 3, "the others are as they were"
-
-
-def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:
-    go_on = threading.Event()
-
-    def hang(_: str) -> str:
-        go_on.wait()
-        return ""
-
-    with opened(clock, kinds=("observe",), patience=0.05) as memory:
-        hold(memory).end()
-        result = memory.learning.work(llm=hang)
-        assert "thread 'holdfast-model-" in result.postponed[0].error
-        (note,) = result.notes
-        assert note.startswith(result.postponed[0].id)
-        assert "thread 'holdfast-model-" in note
-        go_on.set()

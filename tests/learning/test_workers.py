@@ -1,66 +1,22 @@
-"""A worker gives way to those who append in the same process, and learns the same as when nobody does."""
+"""A worker gives way to those who append in the same process."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
 
 from holdfast import Learning, Memory
 from holdfast.learning import workers
-from holdfast.learning.workers import Workers, rest
-from learning_scripts import Clock, Model, hold, known
+from learning_scripts import Clock, Model, hold
 
 WAIT = 60  # seconds until a test that hangs says so
 FOR_EVER = 1e12
 LEARNING = Learning(kinds=("observe", "episode"))
-
-
-class Waiting(Workers):
-    """Say so many times that something was appended a moment ago, and count how often it was asked."""
-
-    def __init__(self, times: int = 0) -> None:
-        super().__init__()
-        self.asked = 0
-        self._times = times
-
-    def is_appended_to(self, since: float) -> bool:
-        self.asked += 1
-        return self.asked <= self._times
-
-
-@pytest.fixture
-def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let a thread compute a second between two looks at the clock, and return the seconds it would sleep."""
-    slept: list[float] = []
-    seconds = iter(range(1_000_000))
-    clock = SimpleNamespace(
-        thread_time=lambda: float(next(seconds)), sleep=slept.append, monotonic=time.monotonic
-    )
-    monkeypatch.setattr(workers, "time", clock)
-    return slept
-
-
-# The pace of a thread
-
-
-@pytest.mark.parametrize(("times", "slept"), [(0, 0), (3, 3 * 0.02), (1_000_000, 9)])
-def test_a_worker_sleeps_nine_times_as_long_as_it_computed_while_somebody_waits(
-    naps: list[float], times: int, slept: float
-) -> None:
-    somebody = Waiting(times)
-    rest()  # who is no worker never does
-    assert naps == []
-    with somebody.working():
-        rest()
-    assert sum(naps) == pytest.approx(slept)
-    assert somebody.asked
-    assert max(naps, default=0) < 0.1
 
 
 # Those who append
@@ -72,39 +28,6 @@ def memory() -> Iterator[Memory]:
         yield opened
 
 
-def test_an_append_is_noticed_for_a_moment(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, began = memory._runtime, time.monotonic()
-    monkeypatch.setattr("holdfast.learning.workers.APPENDING", FOR_EVER)
-    assert not opened.workers.is_appended_to(began)
-    memory.chat("c").append(role="user", content="Hello.")
-    assert opened.workers.is_appended_to(began)
-    memory.learning.work()
-    assert not opened.workers.is_appended_to(time.monotonic()), "it was before"
-    monkeypatch.setattr("holdfast.learning.workers.APPENDING", 0)
-    assert not opened.workers.is_appended_to(began), "it is long ago"
-
-
-@contextmanager
-def appending(memory: Memory) -> Iterator[None]:
-    """Append on another thread all the time; begins with the first append."""
-    begun, done = Event(), Event()
-    chat = memory.chat("of another")
-
-    def append() -> None:
-        while not done.wait(0.001):
-            chat.append(role="user", content="Hello.")
-            begun.set()
-
-    thread = Thread(target=append)
-    thread.start()
-    try:
-        assert begun.wait(WAIT)
-        yield
-    finally:
-        done.set()
-        thread.join(WAIT)
-
-
 def prepare(memory: Memory) -> None:
     """Leave four jobs: two sessions to learn from, each with an episode to write."""
     hold(memory).end()
@@ -114,21 +37,6 @@ def prepare(memory: Memory) -> None:
         content="As decided, we will use PostgreSQL for all sessions of the shop from now on.",
     )
     chat.end()
-
-
-@pytest.mark.parametrize("llm", [None, Model()])
-def test_the_same_is_learned_while_others_append(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, llm: Model | None
-) -> None:
-    monkeypatch.setattr(workers, "SLICE", 0)
-    monkeypatch.setattr(workers, "SHARE", 1)
-    prepare(memory)
-    with appending(memory):
-        assert len(memory.learning.work(llm=llm, limit=4).done) == 4
-    with Memory(":memory:", user="ada", clock=Clock(), learning=LEARNING) as alone:
-        prepare(alone)
-        alone.learning.work(llm=llm, limit=4)
-        assert known(memory) == known(alone) != []
 
 
 @pytest.mark.slow

@@ -11,15 +11,11 @@ import pytest
 from llm_models import CALLABLES, KEY, Shouter, shout, shout_with
 from pydantic_ai.models.test import TestModel
 
-import llm_server
 from holdfast import InvalidInput, MissingExtra, ModelFailed
 from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM, acomplete, complete
-from llm_server import Server
 from programs import run as run_program
 from tables import each
-
-server = llm_server.server
 
 # What may be passed
 
@@ -47,17 +43,6 @@ def test_every_kind_of_callable_answers(kind: str) -> None:
 )
 def test_a_model_has_a_name(llm: LLM, name: str) -> None:
     assert resolve(llm).name == name
-
-
-def test_a_name_is_asked_where_the_environment_says(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    model = resolve("openai-chat:gpt-5-mini")
-    assert (model.name, model.is_async) == ("openai-chat:gpt-5-mini", True)
-    assert complete(model, "x") == "served"
-    assert server.requests == [
-        {"model": "gpt-5-mini", "messages": [{"role": "user", "content": "x"}], "stream": False}
-    ]
 
 
 @each("llm", [5, None, b"openai:gpt-5-mini", Shouter, TestModel, [], object(), {"a": 1}])

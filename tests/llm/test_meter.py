@@ -86,12 +86,3 @@ def test_the_error_of_a_model_is_raised_also_where_it_cannot_be_noted(
     assert isinstance(raised.__context__, Closed)
     assert "could not be recorded" in raised.__notes__[0]
     assert used.calls == []
-
-
-def test_an_answer_that_cannot_be_noted_is_an_error(database: Database) -> None:
-    def answer(prompt: str) -> str:
-        database.close()
-        return prompt
-
-    with pytest.raises(Closed):
-        meter(database).ask(resolve(answer), ASKED, None)

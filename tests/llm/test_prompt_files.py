@@ -12,7 +12,6 @@ from holdfast.text.tokens import estimate_tokens
 from tables import each
 
 PARTS = {"step": "s", "type": "t", "known": "k", "transcript": "said"}
-OPTIONAL = {"profile", "draft"}
 OWN = "$type $step: $known, $transcript"
 
 
@@ -74,15 +73,3 @@ def test_a_file_that_is_no_text_is_no_prompt(tmp_path: Path) -> None:
 def test_parts_are_not_filled_again() -> None:
     prompt = PromptTemplate("p", "v1", "$one, ${two}, $$3")
     assert prompt.fill(one="$two $nothing $$", two="2") == "$two $nothing $$, 2, $3"
-
-
-@pytest.mark.parametrize("parts", [{}, {"one": "1", "two": "2"}])
-def test_a_place_without_a_part_and_a_part_without_a_place_are_refused(parts: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match=r"has places for \$one, not for"):
-        PromptTemplate("p", "v1", "$one").fill(**parts)
-
-
-@pytest.mark.parametrize("text", ["5 $", "$5", "${one"])
-def test_a_lone_dollar_sign_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="dollar sign"):
-        PromptTemplate("p", "v1", text)

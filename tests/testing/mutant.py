@@ -68,15 +68,14 @@ class Mutant:
     defect: str
     group: Group
     make: Callable[[Provider], Provider]
-    of_the_fake: bool = True
 
 
 def of_chats(defect: str, group: Group, **methods: Method) -> Mutant:
-    return Mutant(defect, group, lambda inner: altered(inner, {}, methods), of_the_fake=False)
+    return Mutant(defect, group, lambda inner: altered(inner, {}, methods))
 
 
 def of_provider(defect: str, group: Group, **methods: Method) -> Mutant:
-    return Mutant(defect, group, lambda inner: altered(inner, methods, {}), of_the_fake=False)
+    return Mutant(defect, group, lambda inner: altered(inner, methods, {}))
 
 
 def fake_with(chat: type[FakeChat]) -> Callable[[Provider], Provider]:

@@ -8,5 +8,3 @@ from mutants_of_knowledge import KNOWING, PADS, SESSIONS
 from mutants_of_summaries import SUMMARIES
 
 MUTANTS = (*CORE, *SUMMARIES, *FINDING, *KNOWING, *PADS, *SESSIONS)
-FAKES = tuple(one for one in MUTANTS if one.of_the_fake)
-WRAPPED = tuple(one for one in MUTANTS if not one.of_the_fake)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -43,14 +43,6 @@ class Unguarded(Ledger):
         return replace(super().write(replace(record, by="user")), by=record.by)
 
 
-class Reviving(Ledger):
-    """Change a record that was taken back as if it were there."""
-
-    def change(self, name: str, agent: str, change: Callable[[Record], Record]) -> Record:
-        there = next((one for one in self._rows if one.id == name), None)
-        return self.write(change(there)) if there else super().change(name, agent, change)
-
-
 def lenient(memory: FullProvider, what: str, **options: Any) -> Record:
     """Count a version for removing what is not there."""
     if what == "profile" or memory.get(what):
@@ -63,33 +55,9 @@ def added_profile(memory: FullProvider, text: str, kind: str = "fact", **options
     return memory.remember(f"{before} {text}".strip(), kind, **options)
 
 
-def profile_that_is_never_empty(memory: FullProvider, what: str, **options: Any) -> Record:
-    there = memory.get("profile")
-    return there if what == "profile" and there else memory.retract(what, **options)
-
-
-def constraint_of_the_user(
-    memory: FullProvider, text: str, kind: str = "fact", by: Writer | None = None, **options: Any
-) -> Record:
-    by = "user" if by is None and kind == "constraint" else by
-    return memory.remember(text, kind, by=by, **options)
-
-
-def soul_as_profile(memory: FullProvider, text: str, kind: str = "fact", **options: Any) -> Record:
-    return memory.remember(text, "profile" if kind == "soul" else kind, **options)
-
-
-def profile_for_soul(memory: FullProvider, what: str) -> Record | None:
-    return memory.get("profile" if what == "soul" else what)
-
-
 def added_text(memory: FullProvider, what: str, text: str, **options: Any) -> Record:
     there = memory.get(what)
     return memory.replace(what, (there.text if there else "") + text, **options)
-
-
-def back_to_anything(memory: FullProvider, what: str, version: int) -> list[Record]:
-    return memory.rollback(what, version) if what != "unknown" else []
 
 
 def back_to_something(memory: FullProvider, what: str, version: int) -> list[Record]:
@@ -103,37 +71,19 @@ def newest_at(memory: FullProvider, version: int) -> FullReading:
     return memory.at(memory.version())
 
 
-def present_before_the_first(memory: FullProvider, version: int) -> FullReading:
-    return memory.at(version or memory.version())
-
-
 def oldest_changes(memory: FullProvider, limit: int | None = None, **which: Any) -> list[Change]:
     return memory.changes(**which)[::-1][:limit]
-
-
-def limited_before_the_kind(
-    memory: FullProvider, kind: str | None = None, limit: int | None = None
-) -> list[Change]:
-    return [one for one in memory.changes(limit=limit) if kind in (None, one.kind)]
 
 
 KNOWING = (
     Mutant("a removed constraint comes back", "profile", fake_that_knows(Returning)),
     Mutant("an agent may add constraints", "profile", fake_that_knows(Unguarded)),
     Mutant("a rollback rewrites history", "versions", fake_that_knows(Rewriting)),
-    Mutant("a record that was taken back is changed", "records", fake_that_knows(Reviving)),
-    of_provider("who says nothing is the user", "profile", remember=constraint_of_the_user),
     of_provider("removing what is not there succeeds", "profile", retract=lenient),
     of_provider("a profile is added to", "profile", remember=added_profile),
-    of_provider("a profile is not taken back", "profile", retract=profile_that_is_never_empty),
-    of_provider("the soul is the profile", "profile", remember=soul_as_profile, get=profile_for_soul),
     of_provider("a replaced text is kept", "records", replace=added_text),
-    of_provider("a rollback of nothing succeeds", "versions", rollback=back_to_anything),
-    of_provider("a rollback is by the agent", "versions", rollback=ignoring("rollback", by="agent")),
     of_provider("a rollback to nothing keeps the first version", "versions", rollback=back_to_something),
     of_provider("at(version) gives the newest", "versions", at=newest_at),
-    of_provider("at(0) is now", "versions", at=present_before_the_first),
-    of_provider("the limit comes before the kind", "changes", changes=limited_before_the_kind),
     of_provider("changes come the oldest first", "changes", changes=oldest_changes),
 )
 
@@ -168,23 +118,6 @@ def leaking(chat: FullChat, *args: Any, **options: Any) -> object:
     return chat.prompt(*args, **options)
 
 
-def never_frozen_at_first(chat: FullChat, *args: Any, **options: Any) -> object:
-    """Take version 0 for now."""
-    if chat.snapshot() == 0:
-        chat.refresh()
-    return chat.prompt(*args, **options)
-
-
-def made_by_naming(chat: FullChat, title: str) -> None:
-    if not chat.stats().messages:
-        chat.append([Message("system", "begun")])
-    chat.rename(title)
-
-
-def paged_too_early(memory: FullProvider, *, archived: bool | None = False, **page: Any) -> list[ChatInfo]:
-    return [one for one in memory.chats(archived=None, **page) if archived in (None, one.archived)]
-
-
 def by_beginning(found: list[ChatInfo]) -> list[ChatInfo]:
     return sorted(found, key=lambda one: one.oldest, reverse=True)
 
@@ -215,16 +148,12 @@ def constraining(inner: Provider) -> Provider:
 
 SESSIONS = (
     of_chats("a snapshot shows what comes later", "snapshots", prompt=leaking),
-    of_chats("a snapshot of nothing shows what comes later", "snapshots", prompt=never_frozen_at_first),
     of_chats("advancing does nothing", "snapshots", refresh=lambda chat: chat.snapshot() or 0),
-    of_provider("archived chats are listed", "sessions", chats=ignoring("chats", archived=None)),
-    of_provider("pages are taken before archived chats are left out", "sessions", chats=paged_too_early),
     of_provider("chats are listed by their beginning", "sessions", chats=returning("chats", by_beginning)),
     of_chats("a history leaves out what tools said", "sessions", history=returning("history", without_tools)),
-    of_chats("naming makes a chat", "sessions", rename=made_by_naming),
     of_chats("the first page is the oldest", "sessions", history=oldest_page),
     of_chats("a review is always of everything", "review", review=ignoring("review", since=None)),
     of_chats("the system text is lost", "prompt", prompt=ignoring("prompt", system="")),
     of_chats("nothing is recalled for a prompt", "prompt", prompt=ignoring("prompt", query=None)),
-    Mutant("learning adds a constraint", "learn", constraining, of_the_fake=False),
+    Mutant("learning adds a constraint", "learn", constraining),
 )

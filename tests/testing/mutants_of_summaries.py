@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
-from mutant import Mutant, fake_with, ignoring, of_chats, returning
+from mutant import Mutant, fake_with, of_chats, returning
 
 from fake_chat import LLM, FakeChat
 from fake_log import Log, Part
 from fake_provider import FakeProvider
 from holdfast import ChatStats, CompactionResult, Message, Summary, Window
-from holdfast.testing.case import FullChat, tokens_of
-from holdfast.types import Description, Expansion, Level
+from holdfast.testing.case import FullChat
+from holdfast.types import Expansion, Level
 
 
 class Forgetful(FakeChat):
@@ -50,19 +49,6 @@ class Mending(FakeChat):
             raise
 
 
-class Parting(Log):
-    """Summarise so many messages, whatever belongs together."""
-
-    def _leaf(self) -> tuple[Message, ...]:
-        rest = self.rest()
-        return tuple(rest[:12]) if len(rest) > 16 else ()
-
-
-class PartingChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Parting(self.id, "")
-
-
 class Unchecked(Log):
     """Store a summary, whatever stands there by now."""
 
@@ -78,28 +64,6 @@ class Unchecked(Log):
 class UncheckedChat(FakeChat):
     def _log(self) -> Log:
         return self._space.logs.get(self.id) or Unchecked(self.id, "")
-
-
-class Tailless(Log):
-    """Summarise to the last message."""
-
-    def _leaf(self) -> tuple[Message, ...]:
-        return tuple(self.rest()[:10])
-
-
-class TaillessChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Tailless(self.id, "")
-
-
-def beside_summaries(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
-    """Show messages as well that a summary stands for."""
-    window = chat.window(budget, tail=tail)
-    if not window.summaries or window.omitted:
-        return window
-    behind = tuple(chat.history(before=window.messages[0].seq if window.messages else None))
-    messages = (*behind, *window.messages)
-    return replace(window, messages=messages, tokens=tokens_of(messages) + tokens_of(window.summaries))
 
 
 def containers(chat: FullChat, summary: str, *args: int, **options: Any) -> Expansion:
@@ -124,24 +88,8 @@ def broken_expansion(chat: FullChat, *args: Any, **options: Any) -> object:
         raise RuntimeError("no row") from error
 
 
-def that_ends(found: Expansion) -> Expansion:
-    return replace(found, truncated=False, cursor=None)
-
-
-def first_page(chat: FullChat, summary: str, max_tokens: int = 4_000, **_: object) -> Expansion:
-    return replace(chat.expand(summary, max_tokens), truncated=True, cursor=uuid4().hex)
-
-
-def swapped(found: Description) -> Description:
-    return replace(found, parents=found.children, children=found.parents)
-
-
 def without_summaries(window: Window) -> Window:
     return replace(window, summaries=())
-
-
-def of_one_token(chat: FullChat, _: int, most: float = 0.75) -> bool:
-    return chat.stats().context_tokens > most
 
 
 def shortening(chat: Any, *, llm: LLM | None = None, **options: Any) -> object:
@@ -168,20 +116,12 @@ SUMMARIES = (
     Mutant("compaction drops messages", "compact", fake_with(Forgetful)),
     Mutant("a lock is held while a model answers", "compact", fake_with(Locked)),
     Mutant("a failing model hides messages", "compact", fake_with(Mending)),
-    Mutant("a summary ends within a tool use", "compact", fake_with(PartingChat)),
     Mutant("of two summaries both are stored", "compact", fake_with(UncheckedChat)),
-    Mutant("the newest messages are summarised", "compact", fake_with(TaillessChat)),
-    of_chats("summarised messages are shown as well", "compact", window=beside_summaries),
     of_chats("a chat is always crowded", "compact", needs_compaction=lambda *_: True),
-    of_chats("tokens are taken for a share", "compact", needs_compaction=of_one_token),
     of_chats("summaries leave the window", "compact", window=returning("window", without_summaries)),
     of_chats("an answer of any length is taken", "compact", compact=shortening),
     of_chats("an unknown summary breaks everything", "tools", expand=broken_expansion),
     of_chats("expand gives what contains a summary", "explore", expand=containers),
-    of_chats("parents and children are swapped", "explore", describe=returning("describe", swapped)),
     of_chats("an unknown summary is empty", "explore", expand=empty_expansion),
-    of_chats("expand knows no cap", "explore", expand=ignoring("expand", max_tokens=10**9)),
-    of_chats("expand does not lead on", "explore", expand=returning("expand", that_ends)),
-    of_chats("pages of an expansion never end", "explore", expand=first_page),
     Mutant("a summary of another user opens", "scopes", lambda _: Open()),
 )

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 from mutant import Method, Mutant, altered
-from mutants import FAKES, MUTANTS, WRAPPED
+from mutants import MUTANTS
 
 from fake_provider import FakeProvider
-from holdfast import Memory
 from holdfast.contract import Provider
 from holdfast.testing import case, check
 from holdfast.testing.cases import CASES
 from tables import each
-
-
-def find(mutant: Mutant, inner: Callable[[], Provider], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that a case of the group fails, and none because the mutant is no provider."""
-    monkeypatch.setattr(case, "PATIENCE", 0.3)
-    report = check(lambda: mutant.make(inner()), groups=(mutant.group,))
-    assert report.failed, str(report)
-    assert not any(re.search("It raised (Type|Attribute)Error", one.why) for one in report.failed), str(
-        report
-    )
 
 
 def name(mutant: Mutant) -> str:
@@ -36,15 +22,14 @@ def name(mutant: Mutant) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", [*WRAPPED, *FAKES], ids=name)
-def test_a_defect_of_the_fake_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    find(mutant, FakeProvider, monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mutant", WRAPPED, ids=name)
-def test_a_defect_of_a_memory_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    find(mutant, lambda: Memory(":memory:", user="ada", admin=True), monkeypatch)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=name)
+def test_a_defect_of_a_provider_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case of its group fails, and none because the mutant is no provider."""
+    monkeypatch.setattr(case, "PATIENCE", 0.3)
+    report = check(lambda: mutant.make(FakeProvider()), groups=(mutant.group,))
+    assert report.failed, str(report)
+    raised = [one for one in report.failed if re.search("It raised (Type|Attribute)Error", one.why)]
+    assert not raised, str(report)
 
 
 def test_there_is_a_defect_for_each_group_of_cases() -> None:
@@ -62,25 +47,6 @@ def test_a_provider_that_keeps_nothing_is_found() -> None:
     lasting = {one.name for one in CASES if one.lasts}
     assert {one.case for one in report.failed} == lasting
     assert len(lasting) == 5
-
-
-@pytest.mark.slow
-def test_a_provider_that_lasts_passes(tmp_path: Path) -> None:
-    numbers, places = count(), dict[int, Path]()
-
-    def make() -> Provider:
-        place = tmp_path / f"{next(numbers)}.db"
-        memory = Memory(place, user="ada", admin=True, durability="normal")
-        places[id(memory)] = place
-        return memory
-
-    report = check(
-        make,
-        reopen=lambda one: Memory(places[id(one)], user="ada", admin=True),
-        groups=["core", "records", "scratchpad"],
-    )
-    assert report.ok, str(report)
-    assert "NOT CHECKED" not in str(report)
 
 
 class Raising(FakeProvider):
@@ -119,12 +85,3 @@ def test_whatever_a_provider_raises_is_a_case_that_failed(where: str, error: Bas
 
 def throw(error: BaseException, *_: object, **__: object) -> object:
     raise error
-
-
-def test_a_provider_that_cannot_be_made_fails_every_case() -> None:
-    def make() -> Provider:
-        raise OSError("The disk is gone.")
-
-    report = check(make, groups=["core"])
-    assert len(report.failed) == len(report.results) - sum(one.outcome == "skipped" for one in report.results)
-    assert "OSError: The disk is gone." in str(report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import re
 import unittest
 
 import pytest
@@ -17,7 +16,7 @@ from fake_provider import FakeProvider
 from holdfast import InvalidInput, Message
 from holdfast.contract import CAPABILITIES
 from holdfast.testing import Conformance, MinimalProvider, Report, check
-from holdfast.testing.__main__ import factory, main
+from holdfast.testing.__main__ import main
 from holdfast.testing.case import NOT_REOPENED
 from holdfast.testing.cases import CASES
 from holdfast.testing.minimal import MinimalChat
@@ -60,14 +59,6 @@ def test_what_is_not_claimed_is_skipped_by_name() -> None:
         assert one.group == "tools" or one.why == f"not claimed: {one.group}"
 
 
-def test_a_case_that_raises_has_failed() -> None:
-    report = check(Forgetful)
-    assert not report.ok
-    assert "core: messages keep their order" in str(report)
-    assert re.search(r"It raised RuntimeError: the disk is full \(test_report\.py, line \d+\)", str(report))
-    assert {one.case for one in report.passed} >= {"the_name_is_a_text", "opening_a_chat_stores_nothing"}
-
-
 def test_only_some_groups_are_checked_when_named() -> None:
     report = check(FakeProvider, groups=("search", "scratchpad"))
     assert {one.group for one in report.results} == {"search", "scratchpad"}
@@ -78,24 +69,6 @@ def test_only_some_groups_are_checked_when_named() -> None:
 def test_each_capability_has_cases() -> None:
     assert {*CAPABILITIES, "core"} <= {one.group for one in CASES}
     assert len({(one.group, one.name) for one in CASES}) == len(CASES)
-
-
-def test_each_provider_is_closed() -> None:
-    made: list[Counted] = []
-
-    class Counted(MinimalProvider):
-        closed = 0
-
-        def __init__(self) -> None:
-            super().__init__()
-            made.append(self)
-
-        def close(self) -> None:
-            self.closed += 1
-
-    check(Counted)
-    assert len(made) == len(CASES) + 1
-    assert all(one.closed for one in made)
 
 
 def test_the_suite_runs_without_pytest_as_well() -> None:
@@ -113,11 +86,6 @@ def test_the_suite_runs_without_pytest_as_well() -> None:
     assert right.wasSuccessful()
     assert not wrong.wasSuccessful()
     assert len(wrong.skipped) == len(CASES) - sum(not one.needs and not one.lasts for one in CASES)
-
-
-def test_who_does_not_say_how_to_make_a_provider_is_told() -> None:
-    with pytest.raises(NotImplementedError, match="`make`"):
-        Conformance().make()
 
 
 # The command
@@ -139,7 +107,6 @@ def another(_: object) -> FakeProvider:
             1,
             "FAILED  scratchpad: scratchpads last",
         ),
-        (["fake_provider:FakeProvider", "nothing"], 2, "Unknown groups of cases: nothing."),
         ([], 2, "package.module:factory"),
     ],
 )
@@ -150,26 +117,6 @@ def test_the_command_prints_the_report_and_ends_with_a_code(
     out, err = capsys.readouterr()
     assert told in (err if code == 2 else out)
     assert not (out if code == 2 else err)
-
-
-@each(
-    "path",
-    [
-        "",
-        ":",
-        "nothing",
-        "no.such.module:make",
-        "holdfast:Nothing",
-        "holdfast:__version__",
-        "..:x",
-        "holdfast:",
-    ],
-)
-def test_what_is_no_factory_is_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InvalidInput):
-        factory(path)
-    assert main([path]) == 2
-    assert capsys.readouterr().out == ""
 
 
 # The examples

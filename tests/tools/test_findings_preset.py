@@ -16,23 +16,6 @@ FIL = ("finding", "insight", "lesson")
 # Remember
 
 
-def test_they_are_stored_in_order_with_their_kind_and_source(memory: Memory) -> None:
-    assert remember_fil(memory) == []
-    records = remember_fil(
-        memory,
-        ("f1", "f2"),
-        iter(["i1"]),  # type: ignore[arg-type]  # any iterable will do
-        ["l1", "f1"],
-        "GOAL:study",
-        by="tool",
-        chat="monday",
-    )
-    assert [one.text for one in records] == ["f1", "f2", "i1", "l1", "f1"]
-    assert [one.kind for one in records] == ["finding", "finding", "insight", "lesson", "lesson"]
-    assert {(one.source, one.by, one.chat) for one in records} == {("GOAL:study", "tool", "monday")}
-    assert memory.records() == records
-
-
 @each(
     "wrong",
     [
@@ -72,22 +55,6 @@ def test_of_each_kind_so_many_are_found_best_first(memory: Memory) -> None:
 
 
 # What a query matches, and how it scores
-
-
-def test_words_beside_the_text_do_not_match(memory: Memory) -> None:
-    beside: dict[str, Any] = {
-        "category": "zebra",
-        "tags": ["giraffe"],
-        "source": "GOAL:okapi",
-        "meta": {"k": "lemur"},
-    }
-    memory.remember("the tea is cold", "finding", chat="monday", **beside)
-    for word in ("finding", "findings", "zebra", "giraffe", "okapi", "GOAL", "lemur", "monday", "agent"):
-        assert memory.recall(word) == []
-        assert recall_fil(memory, word) == {"finding": [], "insight": [], "lesson": []}
-    assert len(memory.recall("cold zebra")) == 1
-    remember_fil(memory, [], ["a finding of another kind"], ["finding out takes time"])
-    assert {hit.kind for hit in memory.recall("finding")} == {"insight", "lesson"}
 
 
 def test_a_text_that_is_known_stays_known_beside_one_like_it_in_the_same_call(memory: Memory) -> None:

@@ -7,7 +7,6 @@ import gc
 import json
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -19,9 +18,7 @@ from hypothesis import strategies as st
 from holdfast import Denied, InvalidInput, Memory, Message
 from holdfast.learning.echo_match import recalled_seqs
 from holdfast.port.texts import estimate_tokens
-from holdfast.port.tools import tools_for
-from holdfast.testing import MinimalProvider
-from holdfast.tools.presets import compartment_tools, fact_tool, provider_tool
+from holdfast.tools.presets import compartment_tools, provider_tool
 from soak import cases
 from tables import each
 from tool_results import error, listed, named
@@ -143,16 +140,6 @@ def test_an_unknown_id_is_nothing(memory: Memory, identity: str) -> None:
     assert told.endswith("Use an id from a result.")
 
 
-def test_what_a_provider_refuses_is_said_without_its_words() -> None:
-    class Refusing(MinimalProvider):
-        def recall(self, query: str, *, limit: int = 10) -> list[object]:
-            raise LookupError("the words of Bob")
-
-    told = error(named(tools_for(Refusing(), "a"))["recall"]({"query": "x"}))
-    assert told.startswith("The memory refused this: LookupError.")
-    assert "Bob" not in told
-
-
 # Cursors
 
 
@@ -179,21 +166,6 @@ def test_a_forged_cursor_is_refused(memory: Memory, place: tuple[object, ...]) -
     call = json.loads(base64.urlsafe_b64decode(cursor + "=="))[-1]
     forged = base64.urlsafe_b64encode(json.dumps([*place, call]).encode()).decode().rstrip("=")
     assert "does not belong" in error(tool({**asked, "cursor": forged}))
-
-
-def test_a_session_is_found_behind_one_that_says_much() -> None:
-    with Memory(":memory:", user="ada") as memory:
-        loud = memory.chat("loud")
-        loud.append([Message("user", f"river river {number}") for number in range(200)])
-        memory.chat("quiet").append(
-            role="user", content="Much was said of all sorts of things, and of a river."
-        )
-        search = named(memory.tools())["search_sessions"]
-        assert [one["id"] for one in listed(search({"query": "river"}), "sessions")] == ["loud", "quiet"]
-        first = search({"query": "river", "limit": 1})
-        second = search({"query": "river", "limit": 1, "cursor": first.data["cursor"]})
-        assert [one["id"] for one in listed(second, "sessions")] == ["quiet"]
-        assert "cursor" not in second.data
 
 
 TEXTS = st.one_of(
@@ -229,16 +201,6 @@ def test_pages_keep_to_their_tokens_and_give_all_once(texts: list[str], cap: int
 
 
 # Careless applications
-
-
-def test_ten_threads_hold_one_tool(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    records = [memory.remember(f"River {name} is long.", "finding") for name in "abcdefghij"]
-    expand = named(memory.tools(chat))["expand"]
-    with ThreadPoolExecutor(10) as pool:
-        found = list(pool.map(lambda record: expand({"id": record.id}), records))
-    assert all(one.ok for one in found)
-    assert set(chat.append(role="assistant", content="Long.").shown) == {record.id for record in records}
 
 
 @pytest.mark.slow
@@ -286,33 +248,6 @@ def test_no_text_breaks_a_database(location: str, odd: str) -> None:
 
 
 # The ready-made sets
-
-
-def test_what_is_repeated_of_a_call_is_short(memory: Memory) -> None:
-    clear = named(compartment_tools(memory, memory.chat("monday")))["clear_memory"]
-    found = clear({"compartment": "plan", "category": "雨" * 50_000, "tags": ["雨" * 60] * 1_000})
-    assert found.ok
-    assert estimate_tokens(found.text) < 400
-
-
-def test_facts_keep_to_their_tokens(memory: Memory) -> None:
-    for number in range(30):
-        memory.remember("雨river " * 100, "episode", chat=f"{number}{'🌊' * 100}")
-    memory.remember("雨" * 4_000)
-    tool = fact_tool(memory)
-    for asked in ({"target": "episodes"}, {"target": "user"}):
-        assert estimate_tokens(tool({"action": "read", **asked}).text) < 4_200
-
-
-def test_an_error_of_a_ready_made_set_names_no_code(memory: Memory) -> None:
-    tool = provider_tool(memory, memory.chat("monday"))
-    memory.remember("Ada runs.", "profile")
-    for asked in (
-        {"action": "expand", "summary_id": "sum_0"},
-        {"action": "describe", "summary_id": "sum_0"},
-        {"action": "profile_rollback", "rollback_version": 99},
-    ):
-        assert not any(code in error(tool(asked)) for code in ("memory.", "window()"))
 
 
 def test_entries_as_text_are_known_to_be_ours(memory: Memory) -> None:

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it comes without types
 
 from holdfast import Memory, Tool
-from holdfast.tools.exports import anthropic, json_schema, openai_chat, openai_responses, strict_schema
+from holdfast.tools.exports import anthropic, json_schema, openai_responses, strict_schema
 from holdfast.tools.presets import compartment_tools, fact_tool, observation_tools, provider_tool
 
 Schema = Mapping[str, object]
@@ -70,16 +70,6 @@ def test_what_is_strict_keeps_to_the_rules(memory: Memory) -> None:
             assert against_strict(cast("Schema", one["parameters"])) == [], one["name"]
     (recall,) = openai_responses(memory.tools(allow=["recall"]), strict=False)
     assert (recall["strict"], cast("Schema", recall["parameters"])["required"]) == (False, ["query"])
-
-
-def test_both_forms_of_openai_say_the_same(memory: Memory) -> None:
-    tools = every(memory)
-    for chat, response in zip(openai_chat(tools), openai_responses(tools), strict=True):
-        assert chat == {
-            "type": "function",
-            "function": {name: value for name, value in response.items() if name != "type"},
-        }
-        assert response["type"] == "function"
 
 
 def test_all_schemas_are_valid(memory: Memory) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -8,29 +7,21 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from blocking import blocking
 from mcp.client.subscriptions import SubscriptionLost
 
 import mcp_peers
-from holdfast import InvalidInput, Memory
-from holdfast.integrations.mcp import http
-from holdfast.integrations.mcp.server import make_server
-from mcp_peers import ERAS, PATIENCE, Served, command, data, http_client, wait
+from mcp_peers import PATIENCE, Served, command, http_client, wait
 from tables import each
 
 db = mcp_peers.db
 pytestmark = pytest.mark.slow  # processes of their own
 
-T = TypeVar("T")
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 PING = {
     "jsonrpc": "2.0",
@@ -60,9 +51,7 @@ def answered(url: str, headers: dict[str, str], body: bytes = json.dumps(PING).e
     ("authorization", "error"),
     [
         (None, "missing_token"),
-        ("", "missing_token"),
         ("Basic YTpi", "missing_token"),
-        ("Bearer", "invalid_token"),
         ("Bearer wrong", "invalid_token"),
         ("Bearer \u00e9\u00e8", "invalid_token"),
         ("Bearer " + "x" * 10_000, "invalid_token"),
@@ -110,57 +99,6 @@ def test_what_is_no_request_is_refused(served: Served) -> None:
     assert httpx2.get(served.url.removesuffix("/mcp"), headers=token, timeout=PATIENCE).status_code == 404
 
 
-def test_ten_clients_at_once_write_and_recall(tmp_path: Path) -> None:
-    path, turns = str(tmp_path / "memory.db"), 5
-
-    def work(number: int) -> None:
-        with blocking(http_client(server.url, server.token, ERAS[number % 2])) as one:
-            for turn in range(turns):
-                words = f"Client {number} saw ship {turn} in the harbour."
-                written = data(one.call_tool("remember", {"text": words, "kind": "insight"}))
-                assert written["did"] == "add"
-                found = data(one.call_tool("recall", {"query": words, "limit": 50}))
-                assert words in [hit["text"] for hit in found["hits"]]
-
-    with Served(path) as server, ThreadPoolExecutor(10) as threads:
-        list(threads.map(work, range(10)))
-    assert server.output == ""
-    with Memory(path, user="ada") as memory:
-        assert memory.version() == len(memory.records(kind="insight")) == 10 * turns
-        assert memory.verify().ok
-
-
-def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path) -> None:
-    path = str(tmp_path / "memory.db")
-
-    def leave(server: Served, number: int) -> None:
-        """Hang up when the request is sent, at another moment each time."""
-        words = {"text": f"Note number {number} about the harbour.", "kind": "insight"}
-        called = {"method": "tools/call", "params": {"name": "remember", "arguments": words}}
-        content = json.dumps({"jsonrpc": "2.0", "id": 1, **called}).encode()
-        head = {
-            **HEADERS,
-            "Host": urlsplit(server.url).netloc,
-            "Authorization": f"Bearer {server.token}",
-            "Content-Length": str(len(content)),
-            **({"MCP-Protocol-Version": "2026-07-28"} if number % 2 else {}),
-        }
-        lines = ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
-        with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), PATIENCE) as leaving:
-            leaving.sendall("\r\n".join(lines).encode() + content[: len(content) - number % 3])
-
-    with Served(path) as server:
-        with ThreadPoolExecutor(10) as threads:
-            list(threads.map(lambda number: leave(server, number), range(30)))
-        last = {"text": "The last one about the harbour.", "kind": "insight"}
-        with blocking(http_client(server.url, server.token, "auto")) as one:
-            assert data(one.call_tool("remember", last))["did"] == "add"
-    assert not any("Traceback" in line for line in server.errors), server.errors
-    with Memory(path, user="ada") as memory:
-        assert memory.verify().ok
-        assert memory.version() == len(memory.records(kind="insight"))
-
-
 def test_it_ends_though_a_client_listens(tmp_path: Path) -> None:
     async def listening(server: Served) -> None:
         async with (
@@ -190,8 +128,6 @@ def test_the_token_may_be_given(db: str) -> None:
     [
         (["--host", "0.0.0.0"], None, "Other machines"),
         ([], "short", "token"),
-        ([], "with space and more", "token"),
-        ([], "", "token"),
         (["--port", "TAKEN"], None, "Nothing can listen at 127.0.0.1:TAKEN."),
     ],
 )
@@ -279,59 +215,3 @@ def test_idle_sessions_make_room(hurried: Served) -> None:
     assert status == 200
     old = {**token, "Mcp-Session-Id": opened[0].headers["Mcp-Session-Id"]}
     assert answered(hurried.url, old).status_code == 404
-
-
-@each("seconds", [0, -1, float("nan"), float("inf"), True, "1", None])
-def test_limits_are_numbers_above_zero(quick: Memory, seconds: Any) -> None:
-    server = make_server(quick)
-    with pytest.raises(InvalidInput, match="idle_seconds"):
-        http.application(server, idle_seconds=seconds)
-    with pytest.raises(InvalidInput, match="max_sessions"):
-        http.application(server, max_sessions=seconds)
-    with pytest.raises(InvalidInput, match="request_seconds"):
-        http.serve(http.application(server), "127.0.0.1", 0, ready=print, request_seconds=seconds)
-
-
-def test_no_two_tokens_are_alike() -> None:
-    tokens = {http.new_token() for _ in range(100)}
-    assert len(tokens) == 100
-    with Memory(":memory:") as memory:
-        app = http.application(make_server(memory))
-        assert all(http.Guarded(app, token) for token in tokens)
-        with pytest.raises(InvalidInput):
-            http.Guarded(app, "token with a line\n")
-
-
-def test_what_is_sent_does_not_wait_for_what_was_sent_before() -> None:
-    """Expect the option on the accepted connection: with it, the kernel holds no small packet back."""
-    options: list[int] = []
-
-    async def app(scope: Any, _receive: object, _send: object) -> None:
-        if scope["type"] == "http":
-            options.extend(
-                one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-                for one in those_of(socket.socket)
-                if peer(one) == scope["client"]
-            )
-            for server in those_of(http._AnnouncingServer):
-                server.should_exit = True
-
-    def ask(url: str) -> None:
-        with suppress(httpx2.HTTPError):  # it is not answered
-            httpx2.get(url, timeout=PATIENCE)
-
-    http.serve(app, "127.0.0.1", 0, ready=lambda url: Thread(target=ask, args=(url,)).start())
-    assert [bool(one) for one in options] == [True]
-
-
-def those_of(kind: type[T]) -> list[T]:
-    """Give all objects of a class that there are in this process."""
-    return [one for one in gc.get_objects() if type(one) is kind]
-
-
-def peer(connection: socket.socket) -> object:
-    """Say who is at the other end; None if nobody is."""
-    try:
-        return connection.getpeername()
-    except OSError:
-        return None

@@ -117,22 +117,9 @@ def test_the_inspector_finds_nothing_wrong_with_the_tools(kits: Path, target: li
     assert len(listed["tools"]) == 12
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--method", "tools/call", "--tool-name", "recall", "--tool-arg", "query=marathon"], "Berlin"),
-        (["--method", "resources/list"], "memory://profile"),
-        (["--method", "resources/templates/list"], "memory://summary/{id}"),
-        (["--method", "resources/read", "--uri", "memory://sessions/monday"], "Berlin"),
-        (["--method", "prompts/list"], "continue_conversation"),
-        (
-            ["--method", "prompts/get", "--prompt-name", "recall_topic", "--prompt-args", "topic=marathon"],
-            "Berlin",
-        ),
-    ],
-)
-def test_the_inspector_uses_it(kits: Path, target: list[str], arguments: list[str], expected: str) -> None:
-    assert expected in inspected(kits, target, *arguments)
+def test_the_inspector_calls_a_tool(kits: Path, target: list[str]) -> None:
+    called = ("--method", "tools/call", "--tool-name", "recall", "--tool-arg", "query=marathon")
+    assert "Berlin" in inspected(kits, target, *called)
 
 
 # The conformance suite

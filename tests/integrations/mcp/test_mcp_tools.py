@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from blocking import blocking
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ElicitResult, Tool
+from mcp_types import Tool
 
 from holdfast import Memory
 from holdfast.contract import Provider
@@ -77,15 +77,6 @@ def test_read_only_offers_nothing_that_writes(ada: Memory) -> None:
         assert {"add", "remove", "restore", "text", "soul", "value"}.isdisjoint(
             tool.input_schema["properties"]
         )
-
-
-def test_instructions_say_when_to_recall(ada: Memory) -> None:
-    told = []
-    for read_only in (False, True):
-        with blocking(client(make_server(ada, read_only=read_only), ERAS[-1])) as one:
-            told.append(str(one.instructions))
-    assert "`recall` before you answer" in told[0]
-    assert ["`remember`" in one for one in told] == [True, False]
 
 
 # What is added
@@ -190,29 +181,6 @@ def test_one_agrees_to_a_whole_constraint(ada: Memory) -> None:
     assert person.asked == []
 
 
-def test_nobody_is_asked_about_what_cannot_be_done_or_only_writes_a_new_version(ada: Memory) -> None:
-    person = Person()
-    assert "not said what to restore" in text(call(ada, ERAS[-1], "history", person, restore=0))
-    fact = ada.remember("She drinks tea.")
-    assert not call(ada, ERAS[-1], "update", person, id=fact.id, text="She drinks coffee.").is_error
-    assert not call(ada, ERAS[-1], "profile", person, text="A runner.").is_error
-    assert person.asked == []
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_an_answer_that_is_none_does_nothing(ada: Memory, era: str) -> None:
-    class Confused(Person):
-        async def answer(self, context: Any, params: Any) -> Any:
-            await super().answer(context, params)
-            return ElicitResult(action="accept", content={"agreed": "perhaps"})
-
-    fact = ada.remember("She drinks tea.")
-    result = call(ada, era, "forget", Confused(), id=fact.id)
-    assert result.is_error
-    assert "answer to its question cannot be used" in text(result)
-    assert ada.get(fact.id) == fact
-
-
 def test_a_question_goes_out_again_when_what_it_is_about_has_changed(ada: Memory) -> None:
     fact = ada.remember("She drinks tea.")
 
@@ -234,13 +202,8 @@ def test_a_question_goes_out_again_when_what_it_is_about_has_changed(ada: Memory
 BAD: list[tuple[str, dict[str, object], str]] = [
     ("nothing", {}, "There is no tool of this name."),
     ("recall", {}, "needs `query`"),
-    ("recall", {"query": ["a"]}, "must be text"),
-    ("recall", {"query": "x", "limit": "five"}, "must be a whole number"),
     ("recall", {"query": "x", "limit": 10**30}, "`limit` is above 50."),
-    ("recall", {"query": "x", "colour": "red"}, "no argument 'colour'"),
     ("remember", {"text": "x" * 1_000_000}, "characters"),
-    ("expand", {"id": "\x00"}, ""),
-    ("history", {"id": "x", "restore": 10**30}, ""),
     ("forget", {"id": "race/plan#1"}, "id of no record"),
 ]
 
@@ -251,39 +214,12 @@ def test_bad_input_is_a_result_that_says_so(ada: Memory, era: str) -> None:
         for name, arguments, said in BAD:
             before = ada.version()
             result = one.call_tool(name, arguments)
-            if said or result.is_error:
-                assert result.is_error, (name, arguments)
-                assert said in text(result)
-                assert len(text(result)) < 600
-                assert "Traceback" not in text(result)
+            assert result.is_error, (name, arguments)
+            assert said in text(result)
+            assert len(text(result)) < 600
+            assert "Traceback" not in text(result)
             assert ada.version() == before, (name, arguments)
         assert "marathon" in str(data(one.call_tool("recall", {"query": "marathon"})))
-
-
-@pytest.mark.slow
-def test_what_belongs_to_others_is_not_found(ada: Memory) -> None:
-    person = Person()
-    for other in (ada.scoped(user="bob"), ada.scoped(tenant="acme")):
-        other.chat("secret").append(role="user", content="The password of the safe is marathon.")
-        record = other.remember("Bob is training for a marathon.", by="user")
-        other.scratchpad["secret"] = "marathon"
-        for name, arguments in (
-            ("expand", {"id": record.id}),
-            ("expand", {"id": "secret#1"}),
-            ("fetch", {"id": "secret#1"}),
-            ("update", {"id": record.id, "text": "x"}),
-            ("forget", {"id": record.id}),
-            ("search_sessions", {"session": "secret"}),
-        ):
-            assert call(ada, ERAS[-1], name, person, **arguments).is_error
-        for name, arguments in (
-            ("recall", {"query": "marathon"}),
-            ("scratchpad", {}),
-            ("search", {"query": "marathon"}),
-        ):
-            assert "secret" not in str(data(call(ada, ERAS[-1], name, None, **arguments)))
-        assert other.get(record.id) is not None
-    assert person.asked == []
 
 
 def test_what_breaks_within_says_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -296,11 +232,3 @@ def test_what_breaks_within_says_nothing_of_it(caplog: pytest.LogCaptureFixture)
     assert result.is_error
     assert "secret" not in text(result)
     assert "the secret" in caplog.text
-
-
-def test_a_closed_memory_says_so(ada: Memory) -> None:
-    with blocking(client(make_server(ada), ERAS[-1])) as one:
-        ada.close()
-        result = one.call_tool("recall", {"query": "x"})
-    assert result.is_error
-    assert "closed" in text(result)
