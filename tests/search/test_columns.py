@@ -107,19 +107,8 @@ def test_extending_bit_by_bit_equals_extending_at_once(
         patch.setattr(columns, "_LINKED", linked)
         grown = grow(docs, cuts)
     size = once.last + 1
-    for name in (
-        "words",
-        "at",
-        "chat",
-        "actor",
-        "tells_time",
-        "previous",
-        "next",
-        "run",
-        "output",
-        "several",
-        "context_share",
-    ):
+    of_documents = "words at chat actor tells_time previous next run output several context_share"
+    for name in of_documents.split():
         assert np.array_equal(getattr(once, name)[:size], getattr(grown, name)[:size]), name
     assert (once.last, once.total_words, once.chats) == (grown.last, grown.total_words, grown.chats)
     places = np.arange(1, once.places + 1)
@@ -160,34 +149,17 @@ def test_columns_are_what_a_walk_through_the_log_finds(said: list[Said], cuts: l
         assert grown.block_words[grown.block[start]] == int(grown.words[numbers].sum())
 
 
-def test_place_0_stands_for_no_document() -> None:
-    grown = chain([0, 1, 1000, 1001])
-    assert (grown.previous[0], grown.next[0], grown.words[0]) == (0, 0, 0)
-
-
-def test_a_pause_of_exactly_six_hours_does_not_part() -> None:
-    assert list(chain([0, 360]).previous[1:3]) == [0, 1]
-
-
-def test_a_longer_pause_parts() -> None:
-    grown = chain([0, 360.001])
-    assert list(grown.previous[1:3]) == [0, 0]
-    assert grown.blocks == 2
-
-
-def test_a_clock_that_goes_back_far_parts() -> None:
-    assert chain([1000, 0]).blocks == 2
+@each(("minutes", "blocks"), [([0, 360], 1), ([0, 360.001], 2), ([1000, 0], 2), ([0, 1, 1000, 1001], 2)])
+def test_a_pause_of_more_than_six_hours_parts(minutes: list[float], blocks: int) -> None:
+    grown = chain(minutes)
+    assert grown.blocks == blocks
+    assert (grown.previous[0], grown.next[0], grown.words[0]) == (0, 0, 0), "the place of no document"
 
 
 def test_a_chat_without_pauses_is_cut_into_blocks_of_128() -> None:
     grown = chain([n / 10 for n in range(300)])
     assert [len(docs) for docs in blocks(grown).values()] == [128, 128, 44]
     assert grown.previous[129] == 128
-
-
-def test_chats_that_alternate_do_not_part_each_other() -> None:
-    docs = [IndexedDocument(n, "ab"[n % 2], "", "user", "", n, ("x",)) for n in range(1, 7)]
-    assert list(extended([build(docs)]).previous[1:7]) == [0, 0, 1, 2, 3, 4]
 
 
 def test_chats_of_two_agents_under_one_id_are_not_joined() -> None:
@@ -203,7 +175,7 @@ def test_the_times_at_both_ends_of_the_calendar_do_not_overflow() -> None:
     assert extended([build(docs)]).blocks == 2
 
 
-@each("name", ["Ada", "Bob Stone", "José", "McKenzie", "O'Brien", "李雷", "anna-maria"])
+@each("name", ["Bob Stone", "José", "McKenzie", "O'Brien", "李雷", "anna-maria"])
 @each("written", [str, str.lower, str.upper])
 def test_a_speaker_is_known_by_every_way_to_write_the_name(name: str, written: type[str]) -> None:
     grown = extended([build([IndexedDocument(1, "a", "", "user", name, 0, ("x",))])])

@@ -101,7 +101,6 @@ def test_hostile_numbers_are_refused_and_nothing_is_read_outside(tmp_path: Path)
     assert answered
 
 
-WATCHED = "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
 # Arrays of wrong lengths and types, and numbers of documents, blocks and neighbours that there are not.
 HOSTILE = """
 import sys, random

@@ -55,10 +55,8 @@ def test_a_question_beside_a_paste_recalls_its_answer(
     "setting",
     [
         "Hi there, how are you today? The weather is awful and the train was late.",
-        "I have to finish the report for the client today.",
         "Quick question for you:",
         "Guten Tag! Das Wetter ist schlecht.",
-        "你好！今天天气很糟。",
     ],
 )
 @each("form", ["{setting} Who is my vet?", "{setting}\nTell me who my vet is.", "{setting} who is my vet"])
@@ -78,10 +76,7 @@ def test_a_question_that_points_back_is_asked_with_what_stands_before_it(space: 
     ("text", "query"),
     [
         ("I'm left-handed.", "handed"),
-        ("Tromso.", "Tromso"),
-        ("It was Priya.", "Priya"),
         ("I am 57.", "57"),
-        ("I can't dance.", "dance"),
         ("Grace is my aunt.", "aunt"),
         ("我吃素。", "吃素"),
     ],
@@ -150,23 +145,15 @@ MORE = cases(1, 10)
 @each(
     "query",
     [
-        "1" * 100_000 * MORE,
         "12 34-" * 3_000 * MORE,
-        "(12) " * 3_000 * MORE,
         "a? " * 3_000 * MORE,
-        "x" + "?" * 10_000 * MORE,
         "b\u200b" * 5_000 * MORE,
-        "\u202e" * 10_000 * MORE + "x",
         "\ud800" * 5_000 * MORE + "x",
-        "x\x00" * 5_000 * MORE,
         "kuberntes" * 1_200 * MORE,
-        "kuberntes " * 1_000 * MORE,
         "1/2/2026 " * 1_200 * MORE,
         "99999999999999999999 days ago " * 300 * MORE,
-        "last week " * 1_000 * MORE,
         "please " * 1_500 * MORE + "tell me",
         "a?" + '"' * 10_000 * MORE + "x",
-        "a: " * 3_000 * MORE,
         "> a\n" * 2_500 * MORE,
         "電腦か。" * 2_000 * MORE,
     ],

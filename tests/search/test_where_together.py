@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import threading
@@ -89,18 +88,6 @@ def test_others_use_the_index_while_a_filter_reads_all_metadata(tmp_path: Path) 
             memory.recall("invoice", where=where)
         assert len(free) > len(indexes)
         assert all(free)
-
-
-def test_it_can_be_awaited(memory: Memory) -> None:
-    tell(memory, 10)
-    memory.remember("The invoice is late", meta=DE)
-
-    async def ask() -> tuple[int, int, int]:
-        found = await memory.aio.recall("invoice", where=DE, limit=100)
-        records = await memory.aio.records(where=DE)
-        return len(found), len(records), len(await memory.aio.chats(where={"customer": "acme"}))
-
-    assert asyncio.run(ask()) == (6, 1, 1)
 
 
 def test_writers_and_readers_at_once(shared_location: str) -> None:
