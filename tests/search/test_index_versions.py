@@ -116,12 +116,11 @@ def test_damage_to_the_index_of_one_version_leaves_that_of_the_other(
     assert two_versions.verify().ok
 
 
-def test_verify_proves_the_index_of_its_own_version(two_versions: Memory) -> None:
+def test_verify_proves_the_own_version_and_a_rebuild_removes_others(
+    two_versions: Memory,
+) -> None:
     counted = two_versions.verify().checked["index segments"]
     assert counted == len(segments_of(two_versions, VERSIONS[0]))
-
-
-def test_a_rebuild_removes_the_index_of_other_versions(two_versions: Memory) -> None:
     two_versions.verify(repair=True)
     assert segments_of(two_versions, VERSIONS[1]) == []
     assert segments_of(two_versions, VERSIONS[0])

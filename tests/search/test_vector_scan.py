@@ -64,17 +64,6 @@ def test_it_does_not_matter_how_they_came(seed: int, parts: list[int]) -> None:
     np.testing.assert_array_equal(matrix.scores(query, numbers), whole.scores(query, numbers))
 
 
-def test_scores_of_some_documents_come_in_their_order() -> None:
-    rows = conversational(50, 16)
-    matrix, query = filled(rows), conversational(1, 16, 1)[0]
-    docs = np.random.default_rng(0).permutation(np.arange(1, 61))
-    found = matrix.scores(query, docs)
-    assert np.isnan(found).sum() == 10
-    known = docs <= 50
-    np.testing.assert_allclose(found[known], rows[docs[known] - 1] @ query, atol=1e-4)
-    np.testing.assert_allclose(matrix.scores(query, docs[known]), found[known])
-
-
 def test_an_empty_matrix_has_nothing_near() -> None:
     matrix = VectorMatrix(3)
     query = np.ones(3, np.float32)
@@ -83,7 +72,7 @@ def test_an_empty_matrix_has_nothing_near() -> None:
     assert len(matrix.sample(query)) == 0
 
 
-@pytest.mark.parametrize("count", [3_000, 20_000])
+@each("count", [3_000, 20_000])
 def test_only_what_is_allowed_is_found(count: int) -> None:
     rows = conversational(count, 64)
     allowed = np.zeros(count + 1, bool)
@@ -100,7 +89,7 @@ def test_only_what_is_allowed_is_found(count: int) -> None:
 
 
 @pytest.mark.slow
-@each(("count", "dimension"), [(4_000, 384), (20_000, 384), (20_000, 100), (12_000, 768)])
+@each(("count", "dimension"), [(4_000, 384), (20_000, 100)])
 def test_of_many_hardly_one_in_a_thousand_is_missed(count: int, dimension: int) -> None:
     rows = conversational(count, dimension)
     matrix = filled(rows)
