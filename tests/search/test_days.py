@@ -148,6 +148,13 @@ def test_a_day_on_which_clocks_change_has_its_hours() -> None:
         assert scores["first"] == scores["last"] > scores["next"]
 
 
+def test_the_zone_is_that_of_the_machine_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", HERE)
+    with Memory(":memory:", clock=lambda: NOW) as memory:
+        memory.chat("log").append(role="user", content="At sea.", at="2026-06-16T05:30:00Z")
+        assert found(memory.recall("sea", until="2026-06-15")) == ["At sea."]
+
+
 @each(
     "zone",
     ["Nowhere", "../../etc/passwd", "\x00", "\ud800", "x" * 100_000, "Europe", 5, b"UTC"],
