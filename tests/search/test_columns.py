@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,43 +79,6 @@ def chain(minutes: list[float]) -> MessageColumns:
         IndexedDocument(n, "a", "", "user", "", round(m * MINUTE), ("x",)) for n, m in enumerate(minutes, 1)
     ]
     return added(docs, [1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("grow", [lambda docs, cuts: extended(parts(docs, cuts)), added])
-@settings(max_examples=cases(15, 180))
-@given(
-    said=conversations(60),
-    cuts=st.lists(st.integers(1, 12), min_size=1, max_size=12),
-    block=st.integers(1, 10),
-    linked=st.integers(1, 30),
-)
-def test_extending_bit_by_bit_equals_extending_at_once(
-    grow: Callable[[list[IndexedDocument], list[int]], MessageColumns],
-    said: list[Said],
-    cuts: list[int],
-    block: int,
-    linked: int,
-) -> None:
-    docs = documents(said)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "BLOCK", block)
-        once = extended([build(docs)])
-        patch.setattr(columns, "_LINKED", linked)
-        grown = grow(docs, cuts)
-    size = once.last + 1
-    of_documents = "words at chat actor tells_time previous next run output several context_share"
-    for name in of_documents.split():
-        assert np.array_equal(getattr(once, name)[:size], getattr(grown, name)[:size]), name
-    assert (once.last, once.total_words, once.chats) == (grown.last, grown.total_words, grown.chats)
-    places = np.arange(1, once.places + 1)
-    assert np.array_equal(once.passage_words[places], grown.passage_words[places])
-    assert np.array_equal(once.documents(places), grown.documents(places))
-    assert (once.total_output, once.outputs, once.places) == (grown.total_output, grown.outputs, grown.places)
-    assert (once.actors, once.names, once.blocks) == (grown.actors, grown.names, grown.blocks)
-    assert blocks(once) == blocks(grown)
-    assert set(once.jumps().tolist()) == set(grown.jumps().tolist())
-    assert sorted(once.block_words) == sorted(grown.block_words)
 
 
 @settings(max_examples=cases(25, 300))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event
 
 import pytest
 
-from embedders import built_model2vec, built_onnx, letters, meaning
+from embedders import letters, meaning
 from holdfast import Hits, InvalidInput, Learning, Limit, Memory
 from holdfast.llm.embedding import Embed
 from stored_texts import whole
@@ -275,14 +274,3 @@ def test_nothing_is_embedded_that_is_not_compared() -> None:
 
 
 # Real embedders
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "built"), [("model2vec", built_model2vec), ("fastembed", built_onnx)])
-def test_a_model_on_this_machine_finds_what_means_the_same(
-    tmp_path: Path, kind: str, built: Callable[[Path], Path]
-) -> None:
-    with with_embedder(f"{kind}:{built(tmp_path)}") as memory:
-        fill(memory)
-        memory.learning.work()
-        assert texts(memory.recall("bevvy")) == ["I like tea."]

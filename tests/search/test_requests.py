@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Memory
+from holdfast import Memory
 from recall_corpora import Said, found, tell
 from soak import cases
 from tables import each
@@ -97,45 +95,6 @@ def test_a_lender_of_a_role_that_is_left_out_is_not_raised(space: Memory) -> Non
 
 
 # Any prompt
-
-PARTS = [
-    "Hi!",
-    "Where is Berlin?",
-    "berlin tokyo.",
-    "What is it?",
-    "```\ncoffee\n```",
-    "> tokyo",
-    "Tell me.",
-    "か。",
-    "?",
-]
-
-
-@pytest.mark.slow
-@settings(max_examples=cases(40, 400))
-@given(
-    said=st.lists(
-        st.sampled_from(["berlin", "tokyo coffee", "Where is Berlin?", "hi"]), min_size=1, max_size=12
-    ),
-    query=st.lists(st.sampled_from(PARTS), min_size=1, max_size=5).map(" ".join),
-    limit=st.integers(0, 6),
-    least=st.sampled_from([0.0, 0.1, 0.4]),
-)
-def test_the_hits_of_a_prompt_are_sorted_few_and_distinct(
-    spaces: Iterator[Memory], said: list[str], query: str, limit: int, least: float
-) -> None:
-    space = next(spaces)
-    tell(space, [Said(f"chat{n % 3}", f"{text} {n % 4}") for n, text in enumerate(said)])
-    try:
-        hits = space.recall(query, limit=limit, min_score=least)
-    except InvalidInput:
-        assert set(query) <= set("? ")
-        return
-    scores = [hit.score for hit in hits]
-    assert scores == sorted(scores, reverse=True)
-    assert all(score >= least for score in scores)
-    assert len({hit.text for hit in hits}) == len(hits) <= limit
-
 
 MORE = cases(1, 10)
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from holdfast import Hits, InvalidInput, Memory, Record
 from holdfast.records.options import RecallOptions, RecordFields
-from holdfast.search.index import FREEZE
 from soak import cases
 
 pytest_plugins = ["recall_fixtures"]
@@ -115,17 +114,6 @@ def test_other_values_are_refused_and_only_records_wait(quick: Memory) -> None:
         quick.recall("harbour", trust="untrusted", sources=["message"])
     with pytest.raises(InvalidInput, match="trust"):
         quick.recall("harbour", trust="untrusted", roles=["user"])
-
-
-def test_many_versions_are_searched_without_a_stored_index(space: Memory) -> None:
-    held = hold(space)
-    space.remember([f"The plan number {n} of the harbour." for n in range(2 * FREEZE)], "finding")
-    last = hold(space, f"{ORDER} tonight")
-    assert set(ids(waiting(space))) == {held.id, last.id}
-    space.remember([f"The plan number {n} of the town." for n in range(FREEZE + 1)], "finding")
-    space.quarantine.release(held.id, by="user")
-    assert ids(waiting(space)) == [last.id]
-    assert space.verify().ok
 
 
 def test_a_release_while_others_recall_shows_it_once(space: Memory) -> None:

@@ -307,15 +307,11 @@ def note_for_a_run(memory: Memory) -> None:
 
 WRITES: dict[str, Callable[[Memory], object]] = {
     "append": CALLS["append"],
-    "append a list": CALLS["append a list"],
     "remember, undo": remember_and_undo,
-    "rename": CALLS["rename"],
     "prompt": lambda memory: memory.chat("monday").prompt(),
     "compact": lambda memory: memory.chat("monday").compact(budget=500),
     "a run": note_for_a_run,
-    "a pad": lambda memory: memory.scratchpad.update(week="1"),
     "rebuild": lambda memory: memory.verify(repair=True),
-    "end": lambda memory: memory.chat("monday").end(),
     "end and work": lambda memory: (memory.chat("monday").end(), memory.learning.work(limit=1)),
     "erase": lambda memory: memory.erase(chat="monday", messages=(1, 2)),
 }
