@@ -200,12 +200,6 @@ def test_the_why_quotes_no_name_of_the_texts(old: str, new: str) -> None:
     assert why.isdisjoint(names - {"the", "a", "it", "i"})
 
 
-def test_the_place_is_none_for_new_only() -> None:
-    for old, new in DUPLICATES + UPDATES + NEWS + NEITHER:
-        relation = relate(new, [old])
-        assert (relation.index is None) == (relation.kind == "new")
-
-
 @pytest.mark.scaled
 @pytest.mark.slow
 @each("unit", ["a", "1.", "a_", "a/", "a-", "1,", "a'", "東", "🎉", "\u0301", "no ", "from "])

@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from itertools import count
 
 import pytest
 from hypothesis import given
@@ -237,28 +236,3 @@ def test_what_is_cached_is_what_is_found(texts: list[str]) -> None:
         high = {one.kind for one in guard.scan(text, closely=False) if one.severity == "high"}
         assert once == twice == tuple(sorted(high))
         assert len(guard._kinds_cache) <= guard._MOST_CACHED
-
-
-# A process masks a text once, whatever databases it stands in.
-NUMBERS = count(1)
-
-
-def test_hits_that_were_not_flagged_are_not_masked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = [{"role": "user", "content": f"The quokka {n} ate leaves."} for n in range(50)]
-    memory.chat("monday").append(said)
-    looked: list[str] = []
-    real = guard._find_secrets
-
-    def find(text: str) -> list[Finding]:
-        looked.append(text)
-        return real(text)
-
-    monkeypatch.setattr(guard, "_find_secrets", find)
-    assert len(memory.recall("quokka", limit=50)) == 50
-    assert looked == []
-    user = f"The deploy user {next(NUMBERS)}"
-    memory.chat("monday").append(role="user", content=f"{user} has the key {KEY}.")
-    (hit, *_) = memory.recall("deploy user", limit=50)
-    assert asdict(hit)["text"] == f"{user} has the key [redacted: AWS access key]."
-    assert all("deploy" in text for text in looked)
-    assert looked

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from holdfast.search import columns
-from holdfast.search.columns import PAUSE, MessageColumns
+from holdfast.search.columns import MessageColumns
 from holdfast.search.query import parse
 from holdfast.search.segment import IndexedDocument, Segment, build
 from holdfast.text import prose
-from recall_corpora import Said, conversations
-from soak import cases
+from recall_corpora import Said
 from tables import each
 
 MINUTE = 60_000_000
@@ -79,34 +75,6 @@ def chain(minutes: list[float]) -> MessageColumns:
         IndexedDocument(n, "a", "", "user", "", round(m * MINUTE), ("x",)) for n, m in enumerate(minutes, 1)
     ]
     return added(docs, [1])
-
-
-@settings(max_examples=cases(25, 300))
-@given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 10))
-def test_columns_are_what_a_walk_through_the_log_finds(said: list[Said], cuts: list[int], block: int) -> None:
-    docs = documents(said)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "BLOCK", block)
-        grown = added(docs, cuts)
-    newest: dict[str, IndexedDocument] = {}
-    run: dict[int, int] = {0: -1}
-    beginning: dict[int, int] = {}
-    members: dict[int, list[int]] = {}
-    for doc in docs:
-        before = newest.get(doc.chat)
-        joined = before.number if before and abs(doc.at - before.at) <= PAUSE else 0
-        assert grown.previous[doc.number] == joined
-        assert not joined or grown.next[joined] == doc.number
-        run[doc.number] = run[joined] + 1
-        fresh = run[doc.number] % block == 0
-        beginning[doc.number] = doc.number if fresh else beginning[joined]
-        members.setdefault(beginning[doc.number], []).append(doc.number)
-        newest[doc.chat] = doc
-    assert [int(n) for n in grown.run[1 : len(docs) + 1]] == [run[doc.number] for doc in docs]
-    assert int((grown.next[: grown.last + 1] > 0).sum()) == int((grown.previous[: grown.last + 1] > 0).sum())
-    assert blocks(grown) == members
-    for start, numbers in members.items():
-        assert grown.block_words[grown.block[start]] == int(grown.words[numbers].sum())
 
 
 @each(("minutes", "blocks"), [([0, 360], 1), ([0, 360.001], 2), ([1000, 0], 2), ([0, 1, 1000, 1001], 2)])

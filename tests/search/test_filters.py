@@ -189,21 +189,6 @@ def test_what_a_tenant_shares_is_found_by_its_users(space: Memory) -> None:
     assert found(space.scoped(user="").recall("garden")) == ["No shoes in the garden"]
 
 
-def test_own_and_shared_messages_are_ranked_together(space: Memory) -> None:
-    space.scoped(user="").chat("rules").append(role="system", content="Water the plants in the garden")
-    tell(space, [Said("a", "the garden"), Said("b", "a plant from the garden")])
-    hits = space.recall("water the plants in the garden")
-    assert hits[0].text == "Water the plants in the garden"
-    assert len(hits) == 3
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-def test_the_same_chat_and_seq_in_both_spaces_are_two_hits(space: Memory) -> None:
-    space.scoped(user="").chat("a").append(role="user", content="the shared garden")
-    space.chat("a").append(role="user", content="my own garden")
-    assert sorted(found(space.recall("garden"))) == ["my own garden", "the shared garden"]
-
-
 # Other states of a chat
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -12,15 +12,6 @@ from recall_corpora import ask, ask_all, found, start_python
 
 pytest_plugins = ["recall_fixtures"]
 
-WRITE = """
-import sys
-from holdfast import Memory
-location, name, count = sys.argv[1:]
-with Memory(location, user="ada") as memory:
-    for n in range(int(count)):
-        memory.chat(f"{name}{n % 3}").append(role="user", content=f"word{name}{n} berlin")
-        print(f"word{name}{n}", flush=True)
-"""
 WRITE_AND_FREEZE = """
 import sys
 from holdfast import Memory
@@ -94,24 +85,6 @@ def test_threads_that_search_many_spaces_while_indexes_are_let_go(
 
     with Memory(shared_location, admin=True, cache_bytes=1) as memory, ThreadPoolExecutor(4) as pool:
         assert list(pool.map(write, ["u1", "u2", "u3", "u4"])) == [[], [], [], []]
-
-
-@pytest.mark.slow
-def test_a_searcher_finds_at_once_what_writing_processes_acknowledge(
-    shared_location: str, frozen_often: None
-) -> None:
-    def follow(name: str) -> Iterator[str]:
-        with start_python(WRITE, shared_location, name, "60") as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                word = line.strip()
-                if f"{word} berlin" not in found(memory.recall(word)):
-                    yield word
-
-    with Memory(shared_location, user="ada") as memory, ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda name: list(follow(name)), "xy")) == [[], []]
-        assert len(memory.recall("berlin", limit=1000)) == 120
-        assert memory.verify().ok
 
 
 @pytest.mark.slow

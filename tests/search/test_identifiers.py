@@ -78,9 +78,3 @@ def test_an_identifier_among_many_similar_ones_is_found(spaces: Iterator[Memory]
     space = next(spaces)
     tell(space, [Said(f"chat{n}", f"the code ERR_{n} was logged") for n in range(4000, 4400)])
     assert found(space.recall("What does ERR_4312 mean?"))[0] == "the code ERR_4312 was logged"
-
-
-def test_a_name_with_a_possessive_is_the_name(spaces: Iterator[Memory]) -> None:
-    space = next(spaces)
-    tell(space, [Said("a", "HTTPServer's port"), Said("b", "an http port of a server")])
-    assert space.recall("HTTPServer")[0].chat == "a"

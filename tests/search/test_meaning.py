@@ -87,9 +87,7 @@ def test_a_memory_where_nothing_is_embedded_says_so() -> None:
     with with_embedder(meaning) as memory:
         assert memory.recall("tea").degraded is None  # there is nothing
         fill(memory)
-        hits = memory.recall("tea")
-        assert texts(hits) == ["I like tea."]
-        assert "embedded nothing here" in str(hits.degraded)
+        assert "embedded nothing here" in str(memory.recall("tea").degraded)
 
 
 def test_fresh_needs_an_embedder(quick: Memory) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Memory, Message
-from holdfast.errors import Closed, InvalidInput
+from holdfast.errors import InvalidInput
 from holdfast.search.query import is_searchable, parse
 from holdfast.text.clean import clean
 from recall_corpora import Said, found, tell
@@ -220,12 +220,3 @@ def test_a_long_token_is_found_by_itself(space: Memory) -> None:
 
 
 # A closed space
-
-
-def test_a_closed_memory_says_so(location: str) -> None:
-    with Memory(location) as memory:
-        memory.chat("a").append(role="user", content="berlin")
-        memory.recall("berlin")
-    for call in (lambda: memory.recall("berlin"), lambda: memory.verify(repair=True), memory.verify):
-        with pytest.raises(Closed):
-            call()

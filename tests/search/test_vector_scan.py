@@ -47,23 +47,6 @@ def test_of_few_the_nearest_are_exact(count: int, dimension: int, seed: int, wan
     np.testing.assert_allclose(rows[found - 1] @ query, expected, atol=1e-4)
 
 
-@given(seed=st.integers(0, 1000), parts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
-def test_it_does_not_matter_how_they_came(seed: int, parts: list[int]) -> None:
-    rows = conversational(sum(parts), 20, seed)
-    matrix, numbers, start = VectorMatrix(20), np.arange(1, sum(parts) * 3, 3), 0
-    for size in parts:
-        # With what was there before it, as neighbours are averaged anew.
-        again = max(0, start - 2)
-        matrix.put(numbers[again : start + size], rows[again : start + size])
-        start += size
-    whole = VectorMatrix(20)
-    whole.put(numbers, rows)
-    query = rows[0]
-    assert matrix.numbers.tolist() == numbers.tolist()
-    np.testing.assert_array_equal(matrix.nearest(query, 5), whole.nearest(query, 5))
-    np.testing.assert_array_equal(matrix.scores(query, numbers), whole.scores(query, numbers))
-
-
 def test_an_empty_matrix_has_nothing_near() -> None:
     matrix = VectorMatrix(3)
     query = np.ones(3, np.float32)

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -90,15 +89,6 @@ def test_a_transaction_is_not_seen_before_its_end(shared_location: str) -> None:
             tx.all(INSERT, space="x")
             assert count(other) == 0
         assert count(other) == 1
-
-
-def test_readers_cannot_write(tmp_path: Path) -> None:
-    with (
-        closing(open_database(tmp_path / "memory.db")) as db,
-        db.reading() as connection,
-        pytest.raises(Unavailable, match="readonly"),
-    ):
-        connection.all(INSERT, space="x")
 
 
 @pytest.mark.parametrize(("durability", "level", "commit"), [("full", 2, "on"), ("normal", 1, "off")])

@@ -139,13 +139,6 @@ def test_words_that_only_look_alike_are_not_one(word: str, other: str) -> None:
     assert analyze.normal(word) != analyze.normal(other)
 
 
-def test_a_word_may_lead_to_one_form_only() -> None:
-    table = analyze._irregular()
-    assert len(table) > 200
-    assert all(form.isascii() and form.isalpha() and form.islower() for form in table)
-    assert not [form for form, base in table.items() if table.get(base, base) != base]
-
-
 # Terms
 
 
@@ -240,13 +233,6 @@ def test_composed_and_decomposed_texts_have_the_same_terms(text: str) -> None:
 @given(st.text(alphabet=st.characters(max_codepoint=0x7F)))
 def test_plain_text_does_not_depend_on_what_stands_beside_it(text: str) -> None:
     assert terms(text + " é")[: len(terms(text))] == terms(text)
-
-
-@pytest.mark.parametrize("text", ["x" * 100_000, "東" * 1_000, "ab_" * 10_000])
-def test_long_tokens_are_not_kept(text: str) -> None:
-    before = analyze._analyze_cached.cache_info()
-    terms(text)
-    assert analyze._analyze_cached.cache_info() == before
 
 
 # What the documentation says

@@ -69,8 +69,7 @@ def test_blocks_nest_and_keep_what_they_do_not_name(quick: Memory) -> None:
 
 
 def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
-    with acting_as(user="ada", agent="coach", chat="monday", source="tool") as now:
-        assert (now.user, now.agent, now.chat, now.source) == ("ada", "coach", "monday", "tool")
+    with acting_as(user="ada", agent="coach", chat="monday", source="tool"):
         record = quick.remember("it rains", "finding", by="user", chat="tuesday")
         assert (record.by, record.chat) == ("user", "tuesday")
         assert quick.chat("tuesday").remember("it snows", "finding").chat == "tuesday"
@@ -124,7 +123,7 @@ def test_a_handle_with_its_own_agent_follows_the_user_only(quick: Memory) -> Non
 
 def test_a_chat_stays_with_the_user_it_was_opened_for(unbound: Memory) -> None:
     with acting_as(user="ada", agent="coach"):
-        chat = unbound.chat("monday")
+        chat, pad, view = unbound.chat("monday"), unbound.scratchpad, unbound.at(0)
         with acting_as(user="bob", agent="chef"):
             chat.append(role="user", content="does it rain?")
             record = chat.remember("it rains", "finding")
@@ -135,26 +134,14 @@ def test_a_chat_stays_with_the_user_it_was_opened_for(unbound: Memory) -> None:
                 run.remember("it pours")
                 assert "it pours" in chat.prompt().system
             assert unbound.chat("monday").history() == []
+            pad["key"] = "value"
+            assert (dict(unbound.scratchpad), view.scope.user) == ({}, "ada")
     chat.append(role="assistant", content="it does")
     assert len(chat.history()) == 2
     assert [info.agent for info in unbound.chats(user="ada")] == ["coach"]
     assert texts(unbound.scoped(user="ada")) == ["it rains"]
     assert texts(unbound.scoped(user="bob")) == []
-
-
-def test_an_earlier_view_and_a_pad_stay_with_their_user(quick: Memory) -> None:
-    with acting_as(user="ada"):
-        pad = quick.scratchpad
-        quick.remember("it rains", "finding")
-        view = quick.at(1)
-        quick.retract("rains")
-    with acting_as(user="bob"):
-        pad["key"] = "value"
-        assert dict(quick.scratchpad) == {}
-        assert view.scope.user == "ada"
-        assert [record.text for record in view.records()] == ["it rains"]
-        assert [hit.text for hit in view.recall("rains")] == ["it rains"]
-    assert dict(quick.scoped(user="ada").scratchpad) == {"key": "value"}
+    assert dict(unbound.scoped(user="ada").scratchpad) == {"key": "value"}
 
 
 def test_a_chat_without_an_id_is_the_one_that_acts(quick: Memory) -> None:
