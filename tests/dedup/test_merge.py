@@ -21,19 +21,15 @@ DUPLICATES = [
     ("I work at Google", "User is employed by Google"),
     ("The user prefers dark mode", "prefers dark mode"),
     ("The meeting is at 5 pm", "Meeting is at 17:00"),
-    ("The production database is PostgreSQL 16", "We use PostgreSQL 16 as production database"),
     ("User has a dog named Rex", "The user's dog is called Rex"),
     ("The timeout is 30 minutes", "The timeout is half an hour"),
-    ("User's mom is a nurse", "The user's mother is a nurse"),
     ("User can't stand olives", "The user hates olives"),
     ("Rent is 1,200 euros per month", "The rent is €1200 per month."),
-    ("用户喜欢咖啡", "用户喜欢咖啡。"),
     ("Joost is away from 3 to 17 July", "Joost is away July 3-17"),
 ]
 UPDATES = [
     ("User lives in Berlin", "The user has moved to Lisbon."),
     ("User lives in Berlin", "User lives in Lisbon"),
-    ("The project uses PostgreSQL 14", "The project uses PostgreSQL 16"),
     ("User likes olives", "User no longer likes olives"),
     ("The meeting with Anna is on Monday", "The meeting with Anna was moved to Thursday"),
     ("The deadline is 3 May", "The deadline is 10 May"),
@@ -42,15 +38,11 @@ UPDATES = [
     ("User uses vim", "User switched from vim to neovim"),
     ("User's favourite colour is blue", "The user's favorite color is green now"),
     ("cache_ttl: 300", "cache_ttl: 3600"),
-    ("User is single", "User is married"),
     ("User prefers tabs over spaces", "User prefers spaces over tabs"),
 ]
 NEWS = [
     ("Anna lives in Berlin", "Ben lives in Berlin"),
-    ("Anna lives in Berlin", "Ben lives in Lisbon"),
-    ("User lives in Berlin", "User's sister lives in Lisbon"),
     ("User speaks German", "User speaks Spanish"),
-    ("User is allergic to nuts", "User is allergic to pollen"),
     ("The staging server runs Python 3.11", "The production server runs Python 3.12"),
     ("User visited Rome in 2019", "User visited Paris in 2021"),
     ("User's dog is named Rex", "User's cat is named Tom"),
@@ -64,9 +56,7 @@ NEITHER = [  # not to be merged, whether they are called new or unsure
     ("User lives in Berlin", "User used to live in Lisbon"),
     ("Anna manages Ben", "Ben manages Anna"),
     ("User drinks coffee", "User doesn't drink coffee after 3 pm"),
-    ("User prefers tea in the morning", "User prefers tea"),
     ("User lives in Berlin", ""),
-    ("", "User lives in Berlin"),
 ]
 
 

@@ -79,6 +79,8 @@ def test_metadata_of_chats_counts_for_messages_without_the_key(memory: Memory) -
     assert [one.id for one in memory.chats(where=where)] == ["a"]
     memory.chat("b").rename(meta=where)
     assert {hit.chat for hit in memory.recall("invoice", where=where)} == {"a", "b"}
+    memory.chat("c").append(role="user", content="the fourth invoice")
+    assert [one.id for one in memory.chats(where=where, limit=1, offset=1)] == ["a"]
     memory.chat("a").rename(meta={"customer": None})
     assert {hit.chat for hit in memory.recall("invoice", where=where)} == {"b"}
 

@@ -23,17 +23,30 @@ KEY, OTHER = b"sixteen bytes or", b"another key of 24 bytes."
 ROWS = 27  # that `fill` leaves, and that have checksums
 CHANGES = [
     "UPDATE summaries SET text = 'Nothing was decided.'",
+    "UPDATE summaries SET model = 'gpt'",
     "UPDATE records SET text = 'Lives in Rome' WHERE version = 1",
+    "UPDATE records SET writer = 'user' WHERE version = 2",
     "UPDATE records SET tags = NULL WHERE version = 3",
     "UPDATE messages SET content = content || '.' WHERE seq = 14",
+    "UPDATE messages SET role = 'assistant' WHERE seq = 13",
+    "UPDATE messages SET name = 'None' WHERE seq = 3",
     "UPDATE messages SET seq = 30 WHERE seq = 3",
+    "UPDATE messages SET doc = 4294967296 + doc WHERE seq = 3",
+    "UPDATE messages SET id = '0000000000090000000a' WHERE seq = 3",
     "UPDATE messages SET raw = '' WHERE seq = 3",
+    "UPDATE messages SET shown = '[]' WHERE seq = 14",
     "UPDATE pads SET value = '2'",
     "UPDATE sessions SET title = 'Another'",
+    "UPDATE sessions SET agent = 'x'",
+    "UPDATE sessions SET channel = 'x'",
+    "UPDATE sessions SET meta = '{}'",
     "UPDATE sessions SET created = 0",
     "UPDATE erasures SET counts = '{}'",
     "UPDATE grants SET ended = 4611686018427387904 WHERE number = 1",
+    "UPDATE grants SET rights = 'write' WHERE number = 2",
+    "UPDATE grants SET grantee = 'eve' WHERE number = 1",
     "UPDATE snapshots SET version = 1",
+    "UPDATE snapshots SET others = '{}'",
 ]
 
 
