@@ -252,8 +252,9 @@ def test_of_equal_messages_of_a_chat_the_later_comes_first(spaces: Iterator[Memo
     best = memory.recall("what do we name the file?")[0]
     assert best.text == "We name the file sessions.db."
     assert "later" in best.why
-    tell(memory, [Said("b", "the keys are with the landlord"), Said("b", "the old flat is small", minutes=9)])
-    assert not any("later" in hit.why for hit in memory.recall("keys of the old flat"))
+    tell(memory, [Said("b", "the lantern is blue"), Said("b", "the garden is green", minutes=700)])
+    memory.chat("b").append(role="assistant", content="Done.")
+    assert not any("later" in hit.why for hit in memory.recall("lantern garden"))
 
 
 def test_the_latest_is_preferred_over_chats_where_it_is_asked_for(space: Memory) -> None:

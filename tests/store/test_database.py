@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
@@ -156,7 +155,8 @@ def test_a_page_of_noise_is_noticed_or_hurts_nothing(file: Path, share: float) -
     ],
 )
 def test_a_message_that_cannot_be_read_is_reported(file: Path, damage: str) -> None:
-    damaged = shutil.copy(file, file.with_name("damaged.db"))
+    damaged = file.with_name("damaged.db")
+    damaged.write_bytes(file.read_bytes())
     put(damaged, damage)
     with Memory(damaged, user="ada") as memory, pytest.raises(Damaged):
         everything(memory)
@@ -177,7 +177,8 @@ def test_a_message_that_cannot_be_read_is_reported(file: Path, damage: str) -> N
     ],
 )
 def test_verify_reports_what_does_not_fit(file: Path, damage: str) -> None:
-    damaged = shutil.copy(file, file.with_name("damaged.db"))
+    damaged = file.with_name("damaged.db")
+    damaged.write_bytes(file.read_bytes())
     put(damaged, damage)
     with Memory(damaged, user="ada") as memory:
         assert memory.verify().problems != ()
