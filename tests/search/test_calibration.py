@@ -28,13 +28,6 @@ def test_probabilities_are_in_the_order_of_the_scores(used: Calibration, shares:
     assert used.scores(likely[:2]) == pytest.approx(scores[:2])
 
 
-def test_scores_are_found_from_the_probabilities_again() -> None:
-    for used in ALL:
-        scores = np.array([0.6, 0.3, 0.1])
-        assert used.scores(used.probabilities(scores)) == pytest.approx(scores)
-        assert len(used.probabilities(scores[:0])) == len(used.scores(scores[:0])) == 0
-
-
 def test_one_score_tells_what_is_said_from_what_is_hardly_related(memory: Memory) -> None:
     for fact in FACTS:
         memory.remember(fact)
@@ -46,21 +39,16 @@ def test_one_score_tells_what_is_said_from_what_is_hardly_related(memory: Memory
     assert [hit.text for hit in memory.recall(FACTS[0], min_score=0.2)] == [FACTS[0]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("fact", "query"),
-    [
-        ("I'm vegan.", "vegan"),
-        ("Lisbon.", "Lisbon"),
-        ("My cat is Kiki.", "cat kiki"),
-        ("Allergic to peanuts", "allergic to peanuts"),
-        ("我吃素。", "吃素"),
-    ],
+    [("I'm vegan.", "vegan"), ("Lisbon.", "Lisbon"), ("My cat is Kiki.", "cat kiki"), ("我吃素。", "吃素")],
 )
-def test_a_fact_in_its_own_words_alone_is_worth_showing(memory: Memory, fact: str, query: str) -> None:
-    memory.chat("c").append(role="user", content=fact)
-    memory.remember(fact, kind="fact")
-    for source in ("message", "record"):
-        assert memory.recall(query, sources=[source], min_score=0.3)
+def test_a_fact_in_its_own_words_alone_is_worth_showing(fact: str, query: str) -> None:
+    with Memory(":memory:") as memory:
+        memory.chat("c").append(role="user", content=fact)
+        memory.remember(fact, kind="fact")
+        for source in ("message", "record"):
+            assert memory.recall(query, sources=[source], min_score=0.3)
 
 
 def test_of_two_that_say_as_much_neither_is_as_likely_as_one_alone(memory: Memory) -> None:
@@ -77,31 +65,19 @@ def test_of_two_that_say_as_much_neither_is_as_likely_as_one_alone(memory: Memor
         assert both[:1] == memory.recall("ferry to Bergen", sources=[source], limit=1)
 
 
-@pytest.mark.parametrize(
-    ("query", "place"),
-    [
-        ("我对什么过敏？", 0),
-        ("妈妈什么时候过生日？", 1),
-        ("数据库密码在哪里？", 2),
-        ("我什么时候去的西湖？", 3),
-        ("项目什么时候截止？", 4),
-        ("猫の名前は何ですか？", 5),
-        ("会議はいつ始まりますか？", 6),
-    ],
-)
-def test_the_words_of_a_question_that_ask_lower_no_score(memory: Memory, query: str, place: int) -> None:
-    notes = (
-        "我对花生过敏，吃了会起疹子。",
-        "妈妈的生日是五月十二号，她喜欢兰花。",
-        "服务器的数据库密码放在保险箱里。",
-        "上个月去了杭州西湖，雨很大。",
-        "项目的截止日期改到了六月底。",
-        "うちの猫の名前はミケです。",
-        "会議は水曜日の三時に始まる。",
-    )
-    for n, note in enumerate(notes):
+def test_the_words_of_a_question_that_ask_lower_no_score(memory: Memory) -> None:
+    asked = {
+        "我对什么过敏？": "我对花生过敏，吃了会起疹子。",
+        "妈妈什么时候过生日？": "妈妈的生日是五月十二号，她喜欢兰花。",
+        "数据库密码在哪里？": "服务器的数据库密码放在保险箱里。",
+        "我什么时候去的西湖？": "上个月去了杭州西湖，雨很大。",
+        "猫の名前は何ですか？": "うちの猫の名前はミケです。",
+        "会議はいつ始まりますか？": "会議は水曜日の三時に始まる。",
+    }
+    for n, note in enumerate(asked.values()):
         memory.chat(f"c{n}").append(role="user", content=note)
-    assert memory.recall(query, min_score=0.3)[0].text == notes[place]
+    for query, note in asked.items():
+        assert memory.recall(query, min_score=0.3)[0].text == note
 
 
 def test_a_word_that_is_nowhere_lowers_the_score(memory: Memory) -> None:
@@ -114,12 +90,3 @@ def test_a_word_that_is_nowhere_lowers_the_score(memory: Memory) -> None:
         ]
         assert scores == sorted(scores, reverse=True)
         assert scores[0] > 2 * scores[1]
-
-
-def test_a_limit_changes_no_score(memory: Memory) -> None:
-    chat = memory.chat("c")
-    for n in range(30):
-        chat.append(role="user", content=f"Crane {n} lifts {'a red ' * (n % 4)}box number {n % 7}.")
-    many = memory.recall("which crane lifts the red box", limit=20)
-    few = memory.recall("which crane lifts the red box", limit=3)
-    assert [(hit.id, hit.score) for hit in few] == [(hit.id, hit.score) for hit in many[:3]]

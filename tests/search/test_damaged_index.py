@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from dataclasses import replace
@@ -49,43 +50,23 @@ def remove_all(tx: Connection, space: str) -> None:
 
 NOTICED: dict[str, Damage] = {
     "first byte": in_row(0, flipped(0)),
-    "size of the header": in_row(1, flipped(9)),
-    "a byte of the header": in_row(1, flipped(30)),
-    "a byte of the postings": in_row(1, flipped(-40)),
-    "last byte": in_row(-1, flipped(-1)),
     "truncated": in_row(1, lambda row: row._replace(body=row.body[:-7])),
-    "truncated to the magic": in_row(1, lambda row: row._replace(body=row.body[:8])),
     "empty": in_row(1, lambda row: row._replace(body=b"")),
-    "something behind it": in_row(1, lambda row: row._replace(body=row.body + b"\x00" * 8)),
-    "zeros": in_row(0, lambda row: row._replace(body=bytes(len(row.body)))),
     "wrong checksum": in_row(1, lambda row: row._replace(checksum=row.checksum ^ 1)),
-    "negative checksum": in_row(1, lambda row: row._replace(checksum=-1)),
-    "older version": in_row(1, lambda row: row._replace(version=segments.VERSION - 1)),
     "newer version": in_row(1, lambda row: row._replace(version=segments.VERSION + 1)),
     "first row gone": remove(0),
     "middle row gone": remove(1),
     "row says it ends later": in_row(1, lambda row: row._replace(last=row.last + 1)),
-    "row says it ends before it begins": in_row(1, lambda row: row._replace(last=1)),
-    "row that begins later": in_row(-1, lambda row: row._replace(first=row.first + 1)),
     "overlapping row": insert(2, 12),
-    "row within another": insert(3, 4),
-    "row of document 0": insert(0, 0),
     "row of negative documents": insert(-20, -10),
-    "row before all that reaches into them": insert(-20, 5),
     "row far behind the log": insert(10**9, 10**9 + 15),
-    "row at the end of all numbers": insert(2**62, 2**63 - 1),
     "documents that the log does not have": in_row(
         -1, lambda row: forged(longer)(row)._replace(last=row.last + 1000)
     ),
     "forged documents out of range": in_row(
         1, forged(lambda s: replace(s, places=s.places + np.uint32(s.count)))
     ),
-    "forged offsets": in_row(1, forged(lambda s: replace(s, offsets=s.offsets[::-1].copy()))),
-    "forged order of documents": in_row(1, forged(lambda s: replace(s, places=np.zeros_like(s.places)))),
     "forged beginning": in_row(1, forged(lambda s: replace(s, first=s.first + 1))),
-    "forged negative beginning": in_row(1, forged(lambda s: replace(s, first=-s.first))),
-    "forged times": in_row(1, forged(lambda s: replace(s, at=s.at + 2**62))),
-    "forged chats": in_row(1, forged(lambda s: replace(s, chats=s.chats[:1]))),
 }
 
 
@@ -116,14 +97,9 @@ def test_a_damaged_index_is_made_again_from_the_log(
     [
         "truncated",
         "newer version",
-        "first row gone",
         "middle row gone",
-        "row says it ends later",
         "overlapping row",
-        "row of negative documents",
-        "row far behind the log",
         "documents that the log does not have",
-        "forged beginning",
     ],
 )
 def test_damage_while_a_process_holds_the_index_is_survived(indexed: Memory, kind: str) -> None:
@@ -141,54 +117,14 @@ def test_damage_while_a_process_holds_the_index_is_survived(indexed: Memory, kin
 def test_a_lost_index_is_made_again_without_a_word(indexed: Memory, caplog: pytest.LogCaptureFixture) -> None:
     before = ask_all(indexed, QUERIES)
     forget(indexed)
+    damage(indexed, remove(-1))
+    assert ask_all(indexed, QUERIES) == before
+    forget(indexed)
     damage(indexed, remove_all)
     with caplog.at_level(logging.INFO, "holdfast"):
         assert ask_all(indexed, QUERIES) == before
     assert caplog.text == ""
     assert indexed.verify().checked["index segments"] > 0
-
-
-def test_a_lost_last_segment_is_made_again(indexed: Memory) -> None:
-    before = ask_all(indexed, QUERIES)
-    forget(indexed)
-    damage(indexed, remove(-1))
-    assert ask_all(indexed, QUERIES) == before
-    assert indexed.verify().ok
-
-
-def test_a_damaged_index_is_made_again_for_other_memories_too(
-    shared_location: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with Memory(shared_location) as one, Memory(shared_location) as two, Memory(shared_location) as three:
-        tell(one, SAID)
-        expected = ask_all(one, QUERIES)
-        assert ask_all(two, QUERIES) == expected
-        damage(one, in_row(0, flipped(-1)))
-        assert ask_all(three, QUERIES) == expected
-        assert ask_all(two, QUERIES) == expected
-        tell(one, SAID[:9])
-        assert ask_all(one, QUERIES) == ask_all(two, QUERIES) == ask_all(three, QUERIES)
-
-
-def test_rebuild_repairs_what_no_check_can_see(indexed: Memory) -> None:
-    before = ask_all(indexed, QUERIES)
-    lie = forged(lambda s: replace(s, frequencies=s.frequencies + np.uint8(7)))
-    damage(indexed, in_row(0, lie))
-    forget(indexed)
-    assert not indexed.verify().ok
-    indexed.verify(repair=True)
-    assert ask_all(indexed, QUERIES) == before
-    assert indexed.verify().ok
-
-
-def test_damage_of_one_space_does_not_touch_another(indexed: Memory) -> None:
-    other = indexed.scoped(user="bob")
-    tell(other, SAID[:30])
-    expected = ask_all(other, QUERIES)
-    damage(indexed, in_row(0, flipped(0)))
-    forget(indexed)
-    assert ask_all(other, QUERIES) == expected
-    assert other.verify().ok
 
 
 # An index that cannot be stored
@@ -227,21 +163,6 @@ def test_a_damaged_index_that_cannot_be_removed_is_not_served(tmp_path: Path) ->
         assert ask_all(memory, QUERIES) == before
 
 
-def test_an_index_that_could_not_be_stored_goes_on_from_that_of_another(tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db") as one, Memory(tmp_path / "memory.db") as two:
-        tell(one, SAID[:16])
-        refuse_writing(two._runtime.database, refused=True)
-        two.recall("berlin")
-        one.recall("berlin")
-        tell(one, SAID[16:32])
-        one.recall("berlin")
-        assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
-        refuse_writing(two._runtime.database, refused=False)
-        tell(one, SAID[32:])
-        assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
-        assert two.verify().ok
-
-
 # More than one process
 
 
@@ -253,6 +174,7 @@ def test_a_rebuild_by_one_is_noticed_by_those_that_loaded_what_was_wrong(shared_
             damage(one, in_row(0, forged(lambda s: replace(s, words=s.words + np.uint32(50)))))
             forget(two)
             assert ask_all(two, QUERIES) != expected
+            assert not one.verify().ok
             one.verify(repair=True)
             assert ask_all(two, QUERIES) == expected
 
@@ -305,15 +227,6 @@ def test_a_lost_message_does_not_shift_those_behind_it(indexed: Memory) -> None:
     assert SAID[19].text not in found(indexed.recall("word19"))
 
 
-def test_lost_messages_at_the_end_do_not_hinder_a_search(indexed: Memory) -> None:
-    forget(indexed)
-    damage(indexed, remove_all)
-    damage(indexed, lambda tx, space: tx.all("DELETE FROM messages WHERE space = :s AND doc > 50", s=space))
-    assert indexed.recall("word49")[0].text == SAID[49].text
-    tell(indexed, [Said("new", "a lantern")])
-    assert found(indexed.recall("lantern")) == ["a lantern"]
-
-
 def test_a_lost_session_does_not_hinder_a_search(indexed: Memory) -> None:
     tell(indexed, [Said("lost", "a lost lantern")] * 3)
     damage(
@@ -324,14 +237,11 @@ def test_a_lost_session_does_not_hinder_a_search(indexed: Memory) -> None:
     assert {hit.chat for hit in indexed.recall("lantern")} == {"lost", "new"}
 
 
-def test_tool_calls_that_are_no_json_do_not_hinder_a_search(space: Memory) -> None:
+@pytest.mark.parametrize("calls", ["[[lantern", json.dumps([["c1", "read", {"path": "a\ud83d"}]])])
+def test_tool_calls_that_cannot_be_read_do_not_hinder_a_search(space: Memory, calls: str) -> None:
     tell(space, SAID[:3])
-    damage(
-        space,
-        lambda tx, space: tx.all(
-            "UPDATE messages SET calls = '[[lantern' WHERE space = :s AND doc = 1", s=space
-        ),
-    )
+    change = "UPDATE messages SET calls = :calls WHERE space = :s AND doc = 1"
+    damage(space, lambda tx, space: tx.all(change, s=space, calls=calls))
     assert space.recall("word2", limit=1)[0].text == SAID[2].text
 
 
@@ -351,7 +261,7 @@ with Memory(sys.argv[1], user="ada") as space:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", [1, 4, 5, 23, 48])
+@pytest.mark.parametrize("lines", [5, 23])
 def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: str, lines: int) -> None:
     with start_python(APPEND_AND_FREEZE, shared_location) as process:
         assert process.stdout is not None
@@ -372,15 +282,10 @@ def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: st
     ("function", "count"),
     [
         ("extend", 20),
-        ("_link", 20),
         ("merge", 20),
-        ("_assemble", 20),
         ("_freeze", 20),
-        ("replace", 20),
         ("_load", 20),
-        ("extend", 3),
         ("read_words", 3),
-        ("documents", 3),
     ],
 )
 @pytest.mark.parametrize("held", [True, False])

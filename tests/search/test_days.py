@@ -44,26 +44,17 @@ def diary() -> Iterator[Memory]:
     ("query", "text"),
     [
         ("What did I do on 3 November 2025?", "Adopted Pixel."),
-        ("what happened on 2025-11-03", "Adopted Pixel."),
         ("What did I do on 11/3/2025?", "Adopted Pixel."),
-        ("What did I do on 27/3/2026?", "Planted tulips."),
-        ("Was war am 27. März?", "Planted tulips."),
         ("Was war am 27.3.2026?", "Planted tulips."),
         ("2026年3月27日我做了什么？", "Planted tulips."),
         ("What did I do yesterday?", "Baked a rhubarb cake."),
-        ("Was habe ich gestern gemacht?", "Baked a rhubarb cake."),
         ("¿Qué hice ayer?", "Baked a rhubarb cake."),
-        ("Cosa ho fatto ieri?", "Baked a rhubarb cake."),
-        ("Wat deed ik gisteren?", "Baked a rhubarb cake."),
         ("昨天我做了什么？", "Baked a rhubarb cake."),
-        ("昨日何をした？", "Baked a rhubarb cake."),
         ("Что я делал вчера?", "Baked a rhubarb cake."),
         ("What happened the day before yesterday?", "Sold the kayak."),
-        ("Was war vorgestern?", "Sold the kayak."),
         ("What did I do two days ago?", "Sold the kayak."),
         ("Was war vor 3 Tagen?", "Fixed the gutter."),
         ("What did I do last Saturday?", "Sailed to Samso."),
-        ("What did I do last month?", "Signed the lease."),
         ("What did I do last year?", "Adopted Pixel."),
     ],
 )
@@ -76,9 +67,7 @@ def test_a_question_that_names_a_day_finds_what_was_said_then(diary: Memory, que
     ("query", "texts"),
     [
         ("What did I do last week?", {text for _, text in DIARY[3:6]}),
-        ("Was geschah letzte Woche?", {text for _, text in DIARY[3:6]}),
         ("上周我做了什么？", {text for _, text in DIARY[3:6]}),
-        ("What did I do last weekend?", {text for _, text in DIARY[4:6]}),
         ("What did I do in spring?", {text for _, text in DIARY[1:3]}),
         ("What did I do today?", set()),
     ],
@@ -91,9 +80,8 @@ def test_a_shared_word_counts_for_more_than_the_day(diary: Memory) -> None:
     assert found(diary.recall("the kayak yesterday"))[:2] == ["Sold the kayak.", "Baked a rhubarb cake."]
 
 
-@pytest.mark.parametrize("query", ["What did I do yesterday?", "*"])
-def test_what_a_day_finds_is_explained_as_a_hit(diary: Memory, query: str) -> None:
-    since = "2026-06-16" if query == "*" else None
+@each(("query", "since"), [("What did I do yesterday?", None), ("*", "2026-06-16")])
+def test_what_a_day_finds_is_explained_as_a_hit(diary: Memory, query: str, since: str | None) -> None:
     (hit,) = diary.recall(query, since=since)
     assert diary.explain(query, hit, since=since).rank == 1
 
@@ -105,10 +93,8 @@ def test_what_a_day_finds_is_explained_as_a_hit(diary: Memory, query: str) -> No
     ("filters", "first", "last"),
     [
         ({"since": "2026-06-13", "until": "2026-06-15"}, 4, 7),
-        ({"since": "2026-06-15"}, 6, 8),
         ({"until": "2026-03-27"}, 0, 2),
         ({"since": "2026-06-15T18:00Z", "until": "2026-06-16T18:00Z"}, 6, 7),
-        ({"since": "2027-01-01", "until": "9999-12-31"}, 0, 0),
         ({"since": "2026-06-13", "roles": ["tool"]}, 0, 0),
     ],
 )
@@ -171,7 +157,7 @@ def test_the_zone_is_that_of_the_machine_where_none_is_given(monkeypatch: pytest
 
 @each(
     "zone",
-    ["Nowhere", "../../etc/passwd", "/etc/passwd", "\x00", "\ud800", "x" * 100_000, "Europe", 5, b"UTC"],
+    ["Nowhere", "../../etc/passwd", "\x00", "\ud800", "x" * 100_000, "Europe", 5, b"UTC"],
 )
 def test_what_names_no_zone_is_refused(zone: Any) -> None:
     with pytest.raises(InvalidInput, match="zone"):
@@ -202,16 +188,6 @@ def test_at_an_end_of_the_calendar_a_day_is_asked_for_without_an_error(now: date
     with Memory(":memory:", clock=lambda: now, zone="UTC") as memory:
         memory.chat("a").append(role="user", content="Sold the kayak.")
         assert found(memory.recall(f"{query} kayak")) == ["Sold the kayak."]
-
-
-def test_what_is_of_the_day_raises_nothing_of_another_day(memory: Memory) -> None:
-    night = [
-        ("2026-06-15T23:50:00Z", "We eat."),
-        ("2026-06-16T00:10:00Z", "A rhubarb cake came out of the oven."),
-    ]
-    memory.chat("a").append([{"role": "user", "content": text, "at": at} for at, text in night])
-    hits = memory.recall("What did I eat on 16 June 2026?", limit=2)
-    assert found(hits)[0] == "A rhubarb cake came out of the oven."
 
 
 def test_a_time_at_an_end_of_the_calendar_is_shown_as_it_is() -> None:

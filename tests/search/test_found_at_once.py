@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -11,27 +11,10 @@ import pytest
 
 from holdfast import Memory, Message
 from holdfast.search import index
-from recall_corpora import ask, ask_all, found, run_python, start_python
+from recall_corpora import ask, ask_all, found, start_python
 
 pytest_plugins = ["recall_fixtures"]
 
-SEARCH = """
-import sys
-from holdfast import Memory
-location, query = sys.argv[1:]
-with Memory(location, user="ada") as memory:
-    for hit in memory.recall(query):
-        print(hit.text)
-"""
-WRITE = """
-import sys
-from holdfast import Memory
-location, name, count = sys.argv[1:]
-with Memory(location, user="ada") as memory:
-    for n in range(int(count)):
-        memory.chat(f"{name}{n % 3}").append(role="user", content=f"word{name}{n} berlin")
-        print(f"word{name}{n}", flush=True)
-"""
 WRITE_AND_FREEZE = """
 import sys
 from holdfast import Memory
@@ -70,65 +53,15 @@ def test_the_index_of_a_small_history_is_stored_by_who_makes_it(tmp_path: Path) 
     assert covered == [[], [(1, 32)], [(1, 32)], [(1, 64)]]
 
 
-def test_a_message_is_found_by_the_handle_that_stored_it(space: Memory) -> None:
-    space.chat("a").append(role="user", content="The marathon is in Berlin.")
-    assert found(space.recall("marathon")) == ["The marathon is in Berlin."]
-
-
-def test_every_message_is_found_right_after_it_was_stored(space: Memory, frozen_often: None) -> None:
-    for n in range(40):
-        space.chat(f"chat{n % 3}").append(role="user", content=f"number{n} of many")
-        assert space.recall(f"number{n}")[0].text == f"number{n} of many"
-
-
-def test_a_message_is_found_by_another_handle_on_the_same_connections(space: Memory) -> None:
-    space.recall("marathon")
-    space.scoped(agent="coach").chat("a").append(role="user", content="The marathon is in Berlin.")
-    assert found(space.scoped(agent="").recall("marathon")) == ["The marathon is in Berlin."]
-
-
-def test_a_message_is_found_by_another_thread(space: Memory) -> None:
-    space.chat("a").append(role="user", content="The marathon is in Berlin.")
-    with ThreadPoolExecutor(1) as pool:
-        assert found(pool.submit(space.recall, "marathon").result()) == ["The marathon is in Berlin."]
-
-
-def test_a_message_of_another_thread_is_found(space: Memory) -> None:
-    assert space.recall("marathon") == []
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: space.chat("a").append(role="user", content="The marathon.")).result()
-    assert found(space.recall("marathon")) == ["The marathon."]
-
-
-def test_a_message_is_found_by_another_memory_that_had_searched_before(reopen: Callable[[], Memory]) -> None:
-    one, two = reopen(), reopen()
-    assert two.recall("marathon") == []
-    one.chat("a").append(role="user", content="The marathon.")
-    assert found(two.recall("marathon")) == ["The marathon."]
-
-
 def test_two_memories_that_write_in_turns_find_every_message(
     reopen: Callable[[], Memory], frozen_often: None
 ) -> None:
     memories = [reopen(), reopen()]
+    assert memories[1].recall("number0") == []
     for n in range(60):
         memories[n % 2].chat("a").append(role="user", content=f"number{n} of many")
         for memory in memories:
             assert memory.recall(f"number{n}")[0].text == f"number{n} of many"
-
-
-@pytest.mark.slow
-def test_a_message_is_found_by_another_process(shared_location: str) -> None:
-    with Memory(shared_location, user="ada") as memory:
-        memory.chat("a").append(role="user", content="The marathon is in Berlin.")
-        assert run_python(SEARCH, shared_location, "marathon") == "The marathon is in Berlin.\n"
-
-
-def test_what_another_process_stored_is_found(shared_location: str) -> None:
-    with Memory(shared_location, user="ada") as memory:
-        assert memory.recall("wordx1") == []
-        run_python(WRITE, shared_location, "x", "5")
-        assert found(memory.recall("wordx1"))[0] == "wordx1 berlin"
 
 
 # At the same time
@@ -168,24 +101,6 @@ def test_threads_that_search_many_spaces_while_indexes_are_let_go(
 
     with Memory(shared_location, admin=True, cache_bytes=1) as memory, ThreadPoolExecutor(4) as pool:
         assert list(pool.map(write, ["u1", "u2", "u3", "u4"])) == [[], [], [], []]
-
-
-@pytest.mark.slow
-def test_a_searcher_finds_at_once_what_writing_processes_acknowledge(
-    shared_location: str, frozen_often: None
-) -> None:
-    def follow(name: str) -> Iterator[str]:
-        with start_python(WRITE, shared_location, name, "60") as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                word = line.strip()
-                if f"{word} berlin" not in found(memory.recall(word)):
-                    yield word
-
-    with Memory(shared_location, user="ada") as memory, ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda name: list(follow(name)), "xy")) == [[], []]
-        assert len(memory.recall("berlin", limit=1000)) == 120
-        assert memory.verify().ok
 
 
 @pytest.mark.slow

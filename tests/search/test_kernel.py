@@ -7,14 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.readers import found_in
 from hatch_build import SOURCE, compile_kernel
 from holdfast import Memory
 from holdfast.search.kernel import BUILT, kernel_in_use
@@ -64,21 +62,6 @@ def test_hits_are_those_of_numpy(spaces: list[list[Said]], asked: list[str], lim
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["locomo", "realmem", "agent_sessions"])
-def test_hits_in_real_conversations_are_those_of_numpy(shared_data: Path, name: str) -> None:
-    questions = cases(200, 10_000)
-    for corpus in (corpus for file in found_in([shared_data / name]) for corpus in file.corpora()):
-        if not questions:
-            break
-        with Memory(":memory:", user="person") as memory:
-            for session in corpus.sessions:
-                memory.chat(session.id).append(session.messages)
-            asked = [question.text for question in islice(corpus.questions, questions)]
-            check(memory, asked)
-            questions -= len(asked)
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the sanitizers of gcc are loaded as on Linux")
 def test_hostile_numbers_are_refused_and_nothing_is_read_outside(tmp_path: Path) -> None:
     kernel = tmp_path / "_kernel.abi3.so"
@@ -101,7 +84,6 @@ def test_hostile_numbers_are_refused_and_nothing_is_read_outside(tmp_path: Path)
     assert answered
 
 
-WATCHED = "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
 # Arrays of wrong lengths and types, and numbers of documents, blocks and neighbours that there are not.
 HOSTILE = """
 import sys, random

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event
 
 import pytest
 
-from embedders import built_model2vec, built_onnx, letters, meaning
+from embedders import letters, meaning
 from holdfast import Hits, InvalidInput, Learning, Limit, Memory
 from holdfast.llm.embedding import Embed
 from stored_texts import whole
@@ -52,22 +51,10 @@ def test_other_words_for_the_same_are_found(near: Memory) -> None:
     assert str(hits[0].why) == "meaning 100%"
     assert hits.degraded is None
     assert texts(near.recall("Any pets?"))[0] == "User has a dog"
-
-
-def test_a_hit_says_what_it_owes_to_meaning_and_to_words(near: Memory) -> None:
     (hit, *_) = near.recall("tea")
-    assert hit.text == "I like tea."
-    assert hit.why["meaning"] > 0
-    assert hit.why["words"] > 0
+    assert hit.why["meaning"] > 0 < hit.why["words"]
     assert sum(hit.why.values()) == pytest.approx(1)
     assert hit.why.words == ("tea",)
-    assert 0 < hit.score <= 1
-
-
-def test_what_has_no_vector_keeps_its_score(near: Memory) -> None:
-    near.chat("new").append(role="user", content="The old fence is gone, and its paint.")
-    by_words = {hit.id: hit.score for hit in near.recall("old fence", meaning=0)}
-    assert {hit.id: hit.score for hit in near.recall("old fence")} == by_words
 
 
 def test_a_message_is_found_by_its_words_at_once_and_by_its_meaning_after_the_job(near: Memory) -> None:
@@ -100,33 +87,24 @@ def test_a_memory_where_nothing_is_embedded_says_so() -> None:
     with with_embedder(meaning) as memory:
         assert memory.recall("tea").degraded is None  # there is nothing
         fill(memory)
-        hits = memory.recall("tea")
-        assert texts(hits) == ["I like tea."]
-        assert "embedded nothing here" in str(hits.degraded)
+        assert "embedded nothing here" in str(memory.recall("tea").degraded)
 
 
 def test_fresh_needs_an_embedder(quick: Memory) -> None:
     quick.chat("a").append(role="user", content="tea")
     with pytest.raises(InvalidInput, match="no embedder"):
         quick.recall("tea", fresh=True)
-
-
-def test_without_an_embedder_nothing_is_degraded(quick: Memory) -> None:
-    quick.chat("a").append(role="user", content="tea")
     hits = quick.recall("tea")
     assert (type(hits), hits.degraded) == (Hits, None)
-
-
-@pytest.mark.parametrize("weight", [-0.1, 1.1, True, "1", float("nan")])
-def test_a_weight_is_a_number_from_0_to_1(near: Memory, weight: object) -> None:
-    with pytest.raises(InvalidInput, match="meaning"):
-        near.recall("tea", meaning=weight)  # type: ignore[arg-type]  # what a program may pass all the same
 
 
 def test_a_weight_of_all_goes_by_meaning_first(near: Memory) -> None:
     near.chat("new").append(role="user", content="Beverage, bevvy: a word that I never liked.")
     assert texts(near.recall("bevvy", meaning=0))[0].startswith("Beverage")
     assert texts(near.recall("bevvy", meaning=1))[0] == "I like tea."
+    for weight in (-0.1, 1.1, True, "1", float("nan")):
+        with pytest.raises(InvalidInput, match="meaning"):
+            near.recall("tea", meaning=weight)  # type: ignore[arg-type]  # what a program may pass
 
 
 # Filters and scopes
@@ -152,19 +130,7 @@ def test_what_another_agent_has_is_not_near(near: Memory) -> None:
         assert "snake" not in whole(near.scoped(agent="cook").recall(query))
         assert "A pet and" not in whole(near.scoped(agent="cook").recall(query))
         assert "A pet and" in whole(near.scoped(agent="coach").recall(query))
-
-
-def test_what_another_user_has_is_not_near(near: Memory) -> None:
     assert near.scoped(user="eve").recall("bevvy") == []
-
-
-def test_what_the_tenant_shares_is_near(near: Memory) -> None:
-    shared = near.scoped(user="")
-    shared.remember("All users get tea for free")
-    for word in ("Kiel", "fence", "train"):
-        shared.remember(f"All users know {word}")
-    shared.learning.work()
-    assert "All users get tea for free" in texts(near.recall("bevvy"))
 
 
 def test_what_was_replaced_or_retracted_is_not_near(near: Memory) -> None:
@@ -185,12 +151,6 @@ def test_an_earlier_version_goes_by_words_alone(near: Memory) -> None:
     assert "meaning" not in str([hit.why for hit in at.recall("tea")])
 
 
-def test_what_was_erased_is_not_near(near: Memory) -> None:
-    assert near.recall("bevvy")
-    near.erase(chat="kitchen", messages=1)
-    assert near.recall("bevvy") == []
-
-
 def test_an_erasure_by_another_process_is_seen(shared_location: str) -> None:
     with (
         Memory(shared_location, user="ada", embed=meaning, learning=QUIET) as one,
@@ -201,16 +161,6 @@ def test_an_erasure_by_another_process_is_seen(shared_location: str) -> None:
         assert other.recall("bevvy")
         one.erase(chat="kitchen", messages=1)
         assert other.recall("bevvy") == []
-
-
-def test_the_neighbours_of_a_message_count(near: Memory) -> None:
-    chat = near.chat("talk")
-    for text in ("Shall we have tea?", "Yes please.", "With milk?"):
-        chat.append(role="user", content=text)
-    near.learning.work()
-    found = texts(near.recall("bevvy"))
-    assert found[0] == "I like tea."
-    assert "Shall we have tea?" in found
 
 
 def test_records_of_a_chat_are_found_beside_nearer_ones_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,13 +251,19 @@ def test_queries_are_metered_and_masked() -> None:
         fill(memory)
         memory.recall(f"what is {KEY} for tea")
         lines = {line.purpose: line.calls for line in memory.learning.usage().lines}
-    assert lines == {"recall": 1}
-    assert KEY not in str(asked)
+        assert lines == {"recall": 1}
+        assert KEY not in str(asked)
+        memory.recall("tea " * 5_000)
+    assert len(asked[-1]) == 2_000, "its beginning"
 
 
 def test_nothing_is_embedded_that_is_not_compared() -> None:
     with with_embedder(failing) as memory:
         fill(memory)
+        for fresh in (False, True):
+            with pytest.raises(InvalidInput):
+                memory.recall(" ", fresh=fresh)
+        assert memory.recall("tea", limit=0) == []
         assert memory.chat("kitchen").prompt(4_000, query="tea", limit=0).hits == ()
         assert texts(memory.at(memory.version()).recall("tea", fresh=True)) == ["I like tea."]
         with pytest.raises(InvalidInput):
@@ -315,45 +271,4 @@ def test_nothing_is_embedded_that_is_not_compared() -> None:
         assert memory.learning.usage().lines == ()
 
 
-def test_of_a_long_query_its_beginning_is_embedded() -> None:
-    asked: list[str] = []
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return meaning(texts)
-
-    with Memory(":memory:", user="ada", embed=embed) as memory:
-        memory.recall("tea " * 5_000)
-    assert [len(text) for text in asked] == [2_000]
-
-
-def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:
-    with with_embedder(failing) as memory:
-        fill(memory)
-        for fresh in (False, True):
-            with pytest.raises(InvalidInput):
-                memory.recall(" ", fresh=fresh)
-        assert memory.recall("tea", limit=0) == []
-        assert memory.learning.usage().lines == ()
-
-
 # Real embedders
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "built"), [("model2vec", built_model2vec), ("fastembed", built_onnx)])
-def test_a_model_on_this_machine_finds_what_means_the_same(
-    tmp_path: Path, kind: str, built: Callable[[Path], Path]
-) -> None:
-    with with_embedder(f"{kind}:{built(tmp_path)}") as memory:
-        fill(memory)
-        memory.learning.work()
-        assert texts(memory.recall("bevvy")) == ["I like tea."]
-
-
-def test_a_store_of_one_thing_is_found_by_its_meaning() -> None:
-    with with_embedder(meaning) as memory:
-        memory.remember("User likes tea")
-        memory.learning.work()
-        assert texts(memory.recall("bevvy")) == ["User likes tea"]
-        assert texts(memory.recall("marathon")) == []

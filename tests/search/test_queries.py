@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Memory, Message
-from holdfast.errors import Closed, InvalidInput
+from holdfast.errors import InvalidInput
 from holdfast.search.query import is_searchable, parse
 from holdfast.text.clean import clean
 from recall_corpora import Said, found, tell
@@ -38,58 +38,35 @@ def told(space: Memory) -> Memory:
 # All characters are plain text
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "first"),
     [
         ("100%", TEXTS[1]),
-        ("foo_bar", TEXTS[1]),
         ("%foo_bar%", TEXTS[1]),
-        ("foo_", TEXTS[1]),
         ('"berlin marathon"', TEXTS[0]),
-        ("'berlin", TEXTS[0]),
-        ('berlin"', TEXTS[0]),
         ("NEAR(berlin marathon)", TEXTS[0]),
-        ("berlin AND marathon", TEXTS[0]),
         ("berlin OR (marathon NOT near)", TEXTS[0]),
         ("-berlin", TEXTS[0]),
-        ("+berlin", TEXTS[0]),
         ("berlin*", TEXTS[0]),
-        ("berlin^2", TEXTS[0]),
         ("content:berlin", TEXTS[0]),
         ("{berlin} $berlin #berlin @berlin", TEXTS[0]),
         ("'; DROP TABLE messages; --", TEXTS[3]),
-        ("' OR 1=1 --students", TEXTS[3]),
-        ("users:space", TEXTS[3]),
-        (":users", TEXTS[3]),
         ("%(users)s", TEXTS[3]),
         ("regular .* expression [a-z]+", TEXTS[4]),
-        ("(regular", TEXTS[4]),
         ("\\regular\\", TEXTS[4]),
         ("regular\x00expression", TEXTS[4]),
         ("regular\ud800expression", TEXTS[4]),
-        ("\nregular\texpression\r", TEXTS[4]),
         ("\u202eregular\u200b \ufeffexpression", TEXTS[4]),
-        ("🎉 regular 🎉", TEXTS[4]),
     ],
 )
 def test_every_character_of_a_query_is_plain_text(told: Memory, query: str, first: str) -> None:
     assert found(told.recall(query))[0] == first
-
-
-def test_a_hostile_query_changes_nothing(told: Memory) -> None:
-    told.recall("'; DROP TABLE messages; --")
     assert len(told.chats()) == len(TEXTS)
-    assert told.verify().ok
 
 
 def test_a_wildcard_matches_nothing_but_itself(told: Memory) -> None:
     assert found(told.recall("ber% ber* ber_ b?rlin x")) == []
-
-
-def test_operators_are_words(told: Memory) -> None:
-    assert [hit.score for hit in told.recall("NEAR marathon")] == [
-        hit.score for hit in told.recall("near marathon")
-    ]
+    assert told.verify().ok
 
 
 @pytest.mark.slow
@@ -119,12 +96,10 @@ def test_a_message_is_found_by_its_own_words(text: str) -> None:
 # Queries with little or nothing in them
 
 
-@pytest.mark.parametrize(
-    "query", ["", " ", "\n\t ", "?!", "...", "%", "_", "'", '"', "-- ;", "→", "、。", "\x00", "_-_"]
-)
-def test_a_query_without_letters_and_digits_is_refused(told: Memory, query: str) -> None:
+@each("query", ["", " ", "\n\t ", "?!", "%", "_", "'", "-- ;", "→", "、。", "\x00", "?" * 100_000])
+def test_a_query_without_letters_and_digits_is_refused(quick: Memory, query: str) -> None:
     with pytest.raises(InvalidInput, match="no letters or digits"):
-        told.recall(query)
+        quick.recall(query)
 
 
 @each("query", ["🍕", "🍕🍕!", "… 🍕 ?"])
@@ -158,25 +133,10 @@ def test_a_lone_emoji_recalls_nothing_unasked(quick: Memory) -> None:
     assert quick.chat("new").prompt(2_000, "👍").hits == ()
 
 
-@pytest.mark.parametrize("query", [None, 5, b"berlin", ["berlin"], {"query": "berlin"}, True])
-def test_a_query_that_is_no_text_is_refused(told: Memory, query: Any) -> None:
+@each("query", [None, 5, b"berlin", ["berlin"]])
+def test_a_query_that_is_no_text_is_refused(quick: Memory, query: Any) -> None:
     with pytest.raises(InvalidInput, match="must be text"):
-        told.recall(query)
-
-
-def test_a_refused_query_says_what_to_do(told: Memory) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        told.recall("?")
-    assert caught.value.todo
-
-
-@pytest.mark.parametrize("query", ["berlin", "?", "", None])
-def test_a_query_is_refused_also_in_an_empty_space(space: Memory, query: Any) -> None:
-    if query == "berlin":
-        assert space.recall(query) == []
-    else:
-        with pytest.raises(InvalidInput):
-            space.recall(query)
+        quick.recall(query)
 
 
 def test_stop_words_beside_others_do_not_count(told: Memory) -> None:
@@ -187,14 +147,9 @@ def test_stop_words_alone_find_messages_that_have_them_beside_others(told: Memor
     assert TEXTS[0] in found(told.recall("the is"))
 
 
-@pytest.mark.parametrize("query", ["to be or not to be", "To be?", "what is it", "What is it?"])
+@each("query", ["to be or not to be", "To be?", "What is it?"])
 def test_stop_words_alone_find_a_message_of_nothing_else(told: Memory, query: str) -> None:
     assert TEXTS[6 if "what" in query.lower() else 5] == found(told.recall(query))[0]
-
-
-@pytest.mark.parametrize("query", ["a", "7", "z", "ß", "東", "х"])
-def test_a_query_of_one_character_is_answered(told: Memory, query: str) -> None:
-    told.recall(query)
 
 
 # Long ones
@@ -210,38 +165,24 @@ def marathon() -> Iterator[Memory]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each(
     "query",
     [
-        "berlin " * 14_000,
         " ".join(f"w{n}" for n in range(16_000)) + " berlin",
-        "may " * 25_000 + "berlin",
         "1 may " * 16_000 + "berlin",
         " ".join(f"{1 + n % 28} june {1900 + n % 200}" for n in range(6_000)) + " berlin",
         "1" * 50_000 + " " * 50_000 + "berlin",
-        "berlin" + "." * 100_000,
         "berlin " + "-x" * 50_000,
-        "berlin " + "aA" * 50_000,
         "berlin " + "A" * 99_990 + "b",
-        "berlin " + "x" * 100_000,
-        "berlin " + "\u0301" * 100_000,
         "berlin " + "e\u0301" * 50_000,
         "berlin " + "東京" * 50_000,
-        "berlin " + "ประเทศ" * 16_000,
-        "berlin " + "'" * 100_000,
         "berlin " + "x'" * 50_000,
         "berlin " + "when did you " * 8_000,
         "mother family sibling vacation berlin " * 2_600,
     ],
-    ids=lambda query: f"{query[:12]}…{query[-12:]}",
 )
 def test_a_query_of_100_000_characters_is_answered(marathon: Memory, query: str) -> None:
     assert "the berlin marathon" in found(marathon.recall(query, limit=1000))
-
-
-def test_a_query_of_100_000_signs_is_refused(told: Memory) -> None:
-    with pytest.raises(InvalidInput):
-        told.recall("?" * 100_000)
 
 
 def test_a_question_with_many_dates_keeps_the_first() -> None:
@@ -258,14 +199,6 @@ def test_of_a_question_with_many_words_the_rarest_count(space: Memory) -> None:
 
 
 # Large messages
-
-
-@pytest.mark.slow
-def test_a_message_of_10_megabytes_is_found(space: Memory) -> None:
-    text = " ".join(f"w{n % 5000}" for n in range(1_700_000)) + " lantern"
-    space.chat("a").append(role="user", content=text)
-    space.chat("b").append(role="user", content="a lamp")
-    assert space.recall("lantern")[0].text == text
 
 
 SIZE = cases(100_000, 1_000_000)
@@ -287,12 +220,3 @@ def test_a_long_token_is_found_by_itself(space: Memory) -> None:
 
 
 # A closed space
-
-
-def test_a_closed_memory_says_so(location: str) -> None:
-    with Memory(location) as memory:
-        memory.chat("a").append(role="user", content="berlin")
-        memory.recall("berlin")
-    for call in (lambda: memory.recall("berlin"), lambda: memory.verify(repair=True), memory.verify):
-        with pytest.raises(Closed):
-            call()

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as npst
 
 from holdfast import Hits, InvalidInput, Memory
 from holdfast.search import bm25, rank, weights
@@ -188,97 +185,35 @@ def test_the_few_best_are_those_of_all_to_the_last_bit(
     assert [hit.id for hit in space.recall(query, limit=2, chat="chat0")] == within[:2]
 
 
-# The best possible score
-
-
-@pytest.mark.slow
-@settings(max_examples=cases(25, 300))
-@given(
-    chats=sessions(),
-    asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
-    extra=st.sampled_from(["", " in July 2022", " when was it"]),
-)
-def test_scores_are_above_0_and_at_most_1_and_fall(
-    spaces: Iterator[Memory], chats: list[list[Said]], asked: list[str], extra: str
-) -> None:
-    memory = next(spaces)
-    tell(memory, [said for chat in chats for said in chat])
-    scores = [hit.score for hit in memory.recall(" ".join(asked) + extra, limit=1000)]
-    assert all(0 < score <= 1 for score in scores)
-    assert scores == sorted(scores, reverse=True)
-
-
-def test_a_word_that_every_message_has_still_scores(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    tell(memory, [Said("a", f"berlin marathon {n}") for n in range(5)])
-    assert len(memory.recall("berlin")) == 5
-
-
-def test_messages_of_equal_scores_come_in_the_order_in_which_they_were_stored(
-    spaces: Iterator[Memory],
-) -> None:
-    memory = next(spaces)
-    tell(memory, [Said(f"chat{n}", f"berlin marathon {n}") for n in range(700)])
-    assert [hit.chat for hit in memory.recall("berlin", limit=5)] == [f"chat{n}" for n in range(5)]
-
-
 # What raises a score
 
 
-def scores_by_chat(memory: Memory, query: str) -> dict[str, float]:
-    found: dict[str, float] = defaultdict(float)
-    for hit in memory.recall(query, limit=100):
-        found[hit.chat] = max(found[hit.chat], hit.score)
-    return found
+WALK = "a walk in the garden"
 
 
-def test_a_rare_word_counts_for_more_than_a_common_one(spaces: Iterator[Memory]) -> None:
+@each(
+    ("query", "told", "first"),
+    [
+        ("berlin marathon", [*(Said(f"common{n}", "berlin is large") for n in range(9)),
+                             Said("rare", "marathon is large")], "rare"),
+        ("berlin marathon", [Said("one", "berlin berlin berlin"), Said("both", "berlin marathon"),
+                             Said("two", "marathon garden")], "both"),
+        ("where did Bob walk?", [Said(name, WALK, name=name) for name in ACTORS], "Bob"),
+        ("my garden", [Said("a", "the garden", "assistant"), Said("b", "the garden")], "b"),
+        ("did you see the garden", [Said("a", "the garden"), Said("b", "the garden", "assistant")], "b"),
+        ("when did they walk in the garden?", [Said("a", WALK), Said("b", f"{WALK} yesterday")], "b"),
+        ("the garden in August", [Said("a", WALK), Said("b", WALK, minutes=50_000)], "b"),
+        ("the garden in July 2022", [Said("a", WALK, minutes=50_000), Said("b", WALK)], "b"),
+        ("when is the berlin marathon", [Said("a", "the berlin marathon is in september"),
+                                         Said("b", "a marathon", minutes=5)], "a"),
+    ],
+)  # fmt: skip
+def test_what_a_question_points_at_comes_first(
+    spaces: Iterator[Memory], query: str, told: list[Said], first: str
+) -> None:
     memory = next(spaces)
-    tell(memory, [Said(f"common{n}", "berlin is large") for n in range(9)])
-    tell(memory, [Said("rare", "marathon is large")])
-    assert memory.recall("berlin marathon")[0].chat == "rare"
-
-
-def test_a_message_that_has_all_words_comes_first(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    for chat, text in (
-        ("one", "berlin berlin berlin"),
-        ("both", "berlin marathon"),
-        ("two", "marathon garden"),
-    ):
-        tell(memory, [Said(chat, text)])
-    assert memory.recall("berlin marathon")[0].chat == "both"
-
-
-def test_who_the_question_names_comes_first(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    for name in ACTORS:
-        tell(memory, [Said(name, "a walk in the garden", name=name)])
-    assert memory.recall("where did Bob walk?")[0].name == "Bob"
-
-
-@pytest.mark.parametrize(("query", "role"), [("my garden", "user"), ("did you see the garden", "assistant")])
-def test_a_pronoun_points_at_a_role(spaces: Iterator[Memory], query: str, role: str) -> None:
-    memory = next(spaces)
-    tell(memory, [Said("a", "the garden", "assistant"), Said("b", "the garden", "user")])
-    assert memory.recall(query)[0].role == role
-
-
-def test_a_question_for_a_time_prefers_a_message_that_tells_one(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    tell(memory, [Said("a", "we walked in the garden"), Said("b", "walked in the garden yesterday")])
-    found = memory.recall("when did they walk in the garden?")
-    assert found[0].chat == "b"
-    assert "time words" in found[0].why
-
-
-def test_a_date_in_the_question_prefers_messages_of_that_time(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    for month in (5, 6, 7):
-        at = datetime(2022, month, 9, tzinfo=UTC)
-        memory.chat(str(month)).append(role="user", content="a walk in the garden", at=at)
-    assert memory.recall("the garden in June 2022")[0].chat == "6"
-    assert memory.recall("the garden in July")[0].chat == "7"
+    tell(memory, told)
+    assert memory.recall(query)[0].chat == first
 
 
 def test_a_neighbour_of_an_answer_is_found_too(spaces: Iterator[Memory]) -> None:
@@ -295,15 +230,6 @@ def test_a_pause_ends_the_neighbourhood(spaces: Iterator[Memory]) -> None:
     assert [hit.text for hit in memory.recall("marathon")] == ["where is the marathon"]
 
 
-def test_a_related_word_is_found_after_the_word_itself(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    for text in ("a brother called", "a sibling called", "a plumber called"):
-        tell(memory, [Said(text, text)])
-    hits = memory.recall("sibling")
-    assert [hit.text for hit in hits] == ["a sibling called", "a brother called"]
-    assert hits[1].why.words == ("like sibling",)
-
-
 def test_the_search_of_a_space_does_not_depend_on_other_spaces(spaces: Iterator[Memory]) -> None:
     alone, busy = next(spaces), next(spaces)
     told = [Said("a", "berlin marathon"), Said("b", "berlin garden")]
@@ -311,13 +237,6 @@ def test_the_search_of_a_space_does_not_depend_on_other_spaces(spaces: Iterator[
     before = [hit.score for hit in alone.recall("berlin garden")]
     tell(busy, [Said("a", "berlin")] * 50)
     assert [hit.score for hit in alone.recall("berlin garden")] == before
-
-
-def test_the_time_of_a_message_may_be_the_last_of_the_calendar(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    memory.chat("a").append(role="user", content="a party", at=datetime(9999, 12, 31, tzinfo=UTC))
-    memory.chat("b").append(role="user", content="a party", at=datetime(1, 1, 1, tzinfo=UTC))
-    assert memory.recall("a party in December?")[0].chat == "a"
 
 
 # What is said later
@@ -333,30 +252,18 @@ def test_of_equal_messages_of_a_chat_the_later_comes_first(spaces: Iterator[Memo
     best = memory.recall("what do we name the file?")[0]
     assert best.text == "We name the file sessions.db."
     assert "later" in best.why
-
-
-def test_a_much_better_message_comes_before_a_later_one(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    tell(memory, [Said("a", "the berlin marathon is in september"), Said("a", "a marathon", minutes=5)])
-    assert memory.recall("when is the berlin marathon")[0].text == "the berlin marathon is in september"
+    tell(memory, [Said("b", "the lantern is blue"), Said("b", "the garden is green", minutes=700)])
+    memory.chat("b").append(role="assistant", content="Done.")
+    assert not any("later" in hit.why for hit in memory.recall("lantern garden"))
 
 
 def test_the_latest_is_preferred_over_chats_where_it_is_asked_for(space: Memory) -> None:
     tell(space, [Said("a", "We keep it in one file."), Said("b", "We keep it in two files.", minutes=9_000)])
     assert [hit.chat for hit in space.recall("where do we keep it?")] == ["a", "b"]
     assert [hit.chat for hit in space.recall("where do we keep it?", prefer="latest")] == ["b", "a"]
-
-
-def test_what_is_preferred_is_checked(space: Memory) -> None:
     with pytest.raises(InvalidInput):
         # A wrong value on purpose.
         space.recall("where", prefer="oldest")  # type: ignore[arg-type]
-
-
-def test_a_later_message_about_other_words_is_not_raised(spaces: Iterator[Memory]) -> None:
-    memory = next(spaces)
-    tell(memory, [Said("a", "the keys are with the landlord"), Said("a", "the old flat is small", minutes=9)])
-    assert not any("later" in hit.why for hit in memory.recall("keys of the old flat"))
 
 
 @settings(max_examples=cases(25, 300))
@@ -395,27 +302,16 @@ def test_what_is_raised_is_as_good_as_the_best_that_it_may_stand_for(
 # The best places of an array
 
 
-def by_sorting(scores: np.ndarray[Any, np.dtype[np.float64]], count: int) -> list[int]:
-    order = np.argsort(-scores, kind="stable")
-    return [int(place) for place in order if scores[place] > 0][:count]
-
-
-@pytest.mark.slow
-@each("filled", [0.0, 0.001, 0.01, 0.5, 1.0])
-@each("values", [1, 2, 5, 1000])
-@each("size", [0, 511, 512, 513, 1024, 2000, 5120, 5121, 9999])
+@each("filled", [0.0, 0.01, 1.0])
+@each("values", [1, 5, 1000])
+@each("size", [0, 1, 40, 511, 512, 513, 2000, 5121])
 def test_top_equals_sorting(size: int, values: int, filled: float) -> None:
     random = np.random.default_rng(size * values)
     for wanted in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 18, 19, 20, 100, 2**62):
         scores = random.integers(1, values + 1, size) / values * (random.random(size) < filled)
-        assert [int(place) for place in bm25.top(scores, wanted)] == by_sorting(scores, wanted)
-
-
-@given(npst.arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1)), st.integers(0, 50))
-def test_top_equals_sorting_on_short_arrays(
-    scores: np.ndarray[Any, np.dtype[np.float64]], wanted: int
-) -> None:
-    assert [int(place) for place in bm25.top(scores, wanted)] == by_sorting(scores, wanted)
+        order = np.argsort(-scores, kind="stable")
+        best = [int(place) for place in order if scores[place] > 0][:wanted]
+        assert [int(place) for place in bm25.top(scores, wanted)] == best
 
 
 def test_top_finds_what_stands_behind_the_last_full_block() -> None:

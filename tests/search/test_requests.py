@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Memory
+from holdfast import Memory
 from recall_corpora import Said, found, tell
 from soak import cases
 from tables import each
@@ -55,10 +53,8 @@ def test_a_question_beside_a_paste_recalls_its_answer(
     "setting",
     [
         "Hi there, how are you today? The weather is awful and the train was late.",
-        "I have to finish the report for the client today.",
         "Quick question for you:",
         "Guten Tag! Das Wetter ist schlecht.",
-        "你好！今天天气很糟。",
     ],
 )
 @each("form", ["{setting} Who is my vet?", "{setting}\nTell me who my vet is.", "{setting} who is my vet"])
@@ -78,10 +74,7 @@ def test_a_question_that_points_back_is_asked_with_what_stands_before_it(space: 
     ("text", "query"),
     [
         ("I'm left-handed.", "handed"),
-        ("Tromso.", "Tromso"),
-        ("It was Priya.", "Priya"),
         ("I am 57.", "57"),
-        ("I can't dance.", "dance"),
         ("Grace is my aunt.", "aunt"),
         ("我吃素。", "吃素"),
     ],
@@ -103,45 +96,6 @@ def test_a_lender_of_a_role_that_is_left_out_is_not_raised(space: Memory) -> Non
 
 # Any prompt
 
-PARTS = [
-    "Hi!",
-    "Where is Berlin?",
-    "berlin tokyo.",
-    "What is it?",
-    "```\ncoffee\n```",
-    "> tokyo",
-    "Tell me.",
-    "か。",
-    "?",
-]
-
-
-@pytest.mark.slow
-@settings(max_examples=cases(40, 400))
-@given(
-    said=st.lists(
-        st.sampled_from(["berlin", "tokyo coffee", "Where is Berlin?", "hi"]), min_size=1, max_size=12
-    ),
-    query=st.lists(st.sampled_from(PARTS), min_size=1, max_size=5).map(" ".join),
-    limit=st.integers(0, 6),
-    least=st.sampled_from([0.0, 0.1, 0.4]),
-)
-def test_the_hits_of_a_prompt_are_sorted_few_and_distinct(
-    spaces: Iterator[Memory], said: list[str], query: str, limit: int, least: float
-) -> None:
-    space = next(spaces)
-    tell(space, [Said(f"chat{n % 3}", f"{text} {n % 4}") for n, text in enumerate(said)])
-    try:
-        hits = space.recall(query, limit=limit, min_score=least)
-    except InvalidInput:
-        assert set(query) <= set("? ")
-        return
-    scores = [hit.score for hit in hits]
-    assert scores == sorted(scores, reverse=True)
-    assert all(score >= least for score in scores)
-    assert len({hit.text for hit in hits}) == len(hits) <= limit
-
-
 MORE = cases(1, 10)
 
 
@@ -150,23 +104,15 @@ MORE = cases(1, 10)
 @each(
     "query",
     [
-        "1" * 100_000 * MORE,
         "12 34-" * 3_000 * MORE,
-        "(12) " * 3_000 * MORE,
         "a? " * 3_000 * MORE,
-        "x" + "?" * 10_000 * MORE,
         "b\u200b" * 5_000 * MORE,
-        "\u202e" * 10_000 * MORE + "x",
         "\ud800" * 5_000 * MORE + "x",
-        "x\x00" * 5_000 * MORE,
         "kuberntes" * 1_200 * MORE,
-        "kuberntes " * 1_000 * MORE,
         "1/2/2026 " * 1_200 * MORE,
         "99999999999999999999 days ago " * 300 * MORE,
-        "last week " * 1_000 * MORE,
         "please " * 1_500 * MORE + "tell me",
         "a?" + '"' * 10_000 * MORE + "x",
-        "a: " * 3_000 * MORE,
         "> a\n" * 2_500 * MORE,
         "電腦か。" * 2_000 * MORE,
     ],

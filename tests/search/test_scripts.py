@@ -5,11 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-import pytest
-
 from holdfast import Memory
 from holdfast.text import analyze
-from recall_corpora import Said, ask, found, tell
+from recall_corpora import Said, found, tell
 from tables import each
 
 pytest_plugins = ["recall_fixtures"]
@@ -22,84 +20,58 @@ OTHERS = [
 FOUND = [
     # case
     ("Training for the MARATHON", "marathon"),
-    ("training for the marathon", "MARATHON"),
     ("Die Straße ist lang", "STRASSE"),
-    ("DIE STRASSE IST LANG", "straße"),
     ("İstanbul is large", "istanbul"),
-    ("ISTANBUL is large", "İstanbul"),
     ("Çay içtik, ılık", "ILIK"),
     ("ΟΔΥΣΣΕΥΣ", "οδυσσεύς"),
-    ("Ǆungla", "ǆungla"),
     ("the ﬁle", "file"),
     # accents
     ("a café in Paris", "cafe"),
-    ("a cafe in Paris", "café"),
     ("Müller kam", "muller"),
-    ("El niño llegó", "NINO"),
     ("Łódź leży w Polsce", "lodz"),
-    ("København", "kobenhavn"),
-    ("Đà Nẵng", "da nang"),
     ("Þingvellir", "thingvellir"),
-    ("œuvre", "oeuvre"),
-    ("naïve ideas", "naive idea"),
     # width
     ("ＨＥＬＬＯ　ＷＯＲＬＤ", "hello"),
-    ("hello there", "ｈｅｌｌｏ"),
     ("ｶﾞﾗｽの靴", "ガラス"),
-    ("flight ４７１１", "4711"),
     # Chinese
     ("我的猫叫小白", "猫"),
     ("我住在上海市浦东新区", "浦东"),
     ("我住在上海市浦东新区", "你住在上海哪里？"),
     ("用Python写的HTTPServer程序", "python"),
     ("用Python写的HTTPServer程序", "程序"),
-    ("價格是100元", "100"),
     ("𠮷野家で食べた", "𠮷野家"),
     # Japanese
     ("東京タワーに登りました", "東京"),
     ("東京タワーに登りました", "タワー"),
     ("東京タワーに登りました", "登る"),
-    ("佐々木さんに会った", "佐々木"),
-    ("ひらがなで書く", "書"),
     # Korean
     ("저는 서울에서 살아요", "서울"),
     ("저는 서울에서 살아요", "살"),
     # Thai, Lao, Khmer, Burmese
     ("ฉันไปกรุงเทพเมื่อวาน", "กรุงเทพ"),
-    ("ສະບາຍດີເພື່ອນ", "ເພື່ອນ"),
     ("ខ្ញុំរស់នៅភ្នំពេញ", "ភ្នំពេញ"),
-    ("ကျွန်တော် ရန်ကုန်မှာ နေတယ်", "ရန်ကုန်"),
     # India
     ("मुझे बिल्ली पसंद है।", "बिल्ली"),
     ("मुझे बिल्ली पसंद है।", "पसंद है"),
     ("यह आखिरी शब्द किताब।", "किताब"),
     ("எனக்கு பூனை பிடிக்கும்", "பூனை"),
-    ("আমার বিড়াল আছে।", "বিড়াল"),
-    ("నాకు పిల్లి ఇష్టం", "పిల్లి"),
     # Arabic, Persian, Hebrew
     ("ذهبت إلى القاهرة", "القاهرة"),
     ("قال مُحَمَّد نعم", "محمد"),
     ("قال محمد نعم", "مُحَمَّد"),
     ("مـحـمـد", "محمد"),
-    ("من به تهران رفتم", "تهران"),
     ("שָׁלוֹם לכולם", "שלום"),
     ("שלום לכולם", "שָׁלוֹם"),
     # Cyrillic, Greek, Georgian, Armenian, Tibetan
     ("Ёлка стоит дома", "елка"),
-    ("Елка стоит дома", "ёлка"),
     ("МОСКВА большая", "москва"),
-    ("київ", "КИЇВ"),
     ("Η Αθήνα είναι μεγάλη", "αθηνα"),
     ("თბილისი დიდია", "თბილისი"),
-    ("Երևան", "երևան"),
     ("བོད་ཡིག", "བོད"),
     # beside emoji and signs
     ("party 🎉 in Berlin🎉", "berlin"),
-    ("👩‍👩‍👧Ada👩‍👩‍👧", "ada"),
-    ("50€ für Käse", "kase"),
     ("“quoted” — dashed…", "quoted dashed"),
     ("don’t panic", "don't panic"),
-    ("O’Brien called", "O'Brien"),
     ("Anna's car", "Anna’s"),
 ]
 COMPOSED = [
@@ -121,8 +93,9 @@ COMPOSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "query"), FOUND)
-def test_a_message_is_found_however_it_is_written(space: Memory, text: str, query: str) -> None:
+@each(("text", "query"), FOUND)
+def test_a_message_is_found_however_it_is_written(spaces: Iterator[Memory], text: str, query: str) -> None:
+    space = next(spaces)
     tell(space, [*OTHERS, Said("a", text)])
     assert found(space.recall(query))[0] == text
 
@@ -141,25 +114,13 @@ def test_composed_and_decomposed_characters_are_the_same(
     assert hits[0].text == message
 
 
-def test_composed_and_decomposed_questions_give_the_same_scores(space: Memory) -> None:
-    tell(space, [*OTHERS, *(Said(text, text) for text in COMPOSED)])
-    for text in COMPOSED:
-        assert ask(space, unicodedata.normalize("NFC", text)) == ask(
-            space, unicodedata.normalize("NFD", text)
-        )
-
-
-@pytest.mark.parametrize(
+@each(
     ("text", "query"), [("東京タワー", "大阪"), ("서울에서", "부산"), ("marathon", "mara"), ("ไป", "กรุงเทพ")]
 )
-def test_other_words_are_not_found(space: Memory, text: str, query: str) -> None:
+def test_other_words_are_not_found(spaces: Iterator[Memory], text: str, query: str) -> None:
+    space = next(spaces)
     tell(space, [Said("a", text)])
     assert space.recall(query) == []
-
-
-def test_a_pair_of_characters_counts_for_more_than_each_alone(space: Memory) -> None:
-    tell(space, [Said("apart", "京の東"), Said("together", "東京の")])
-    assert space.recall("東京")[0].chat == "together"
 
 
 def test_all_scripts_together_are_told_apart(space: Memory) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_columns import documents, parts
+from test_columns import documents
 
-from holdfast.search.segment import BadSegment, IndexedDocument, Segment, build, checksum, merge
+from holdfast.search.segment import BadSegment, IndexedDocument, Segment, build, merge
 from holdfast.text import analyze
 from recall_corpora import Said, conversations
 from soak import cases
@@ -21,27 +21,11 @@ def doc(number: int, *passages: str, output: str = "") -> IndexedDocument:
     return IndexedDocument(number, "a", "", "user", "", 0, passages, output)
 
 
-def postings(segment: Segment, term: str) -> list[tuple[int, int]]:
-    starts, ends = segment.spans(np.array([analyze.hash_term(term)], np.uint64))
-    span = slice(int(starts[0]), int(ends[0]))
-    return [(int(d), int(f)) for d, f in zip(segment.places[span], segment.frequencies[span], strict=True)]
-
-
 SAMPLE = build([doc(5, "berlin marathon berlin"), doc(6, "the marathon"), doc(7, "http_header")])
 SEVERAL = build([doc(1, "berlin", "the marathon", output="tokyo marathon"), doc(2, "tokyo")])
 
 
 # Postings
-
-
-def test_a_term_has_its_documents_with_how_often_it_stands_in_them() -> None:
-    assert postings(SAMPLE, "berlin") == [(0, 2)]
-    assert postings(SAMPLE, "marathon") == [(0, 1), (1, 1)]
-
-
-def test_a_stop_word_is_found_but_counts_for_no_length() -> None:
-    assert postings(SAMPLE, "the") == [(1, 1)]
-    assert list(SAMPLE.words) == [3, 1, 2]
 
 
 @pytest.mark.parametrize("segment", [SAMPLE, build([doc(1, "?!")])])
@@ -50,74 +34,18 @@ def test_an_unknown_term_has_none(segment: Segment) -> None:
     assert list(starts) == list(ends) == [0, 0, 0, 0]
 
 
-def test_terms_are_looked_up_in_the_order_of_the_question() -> None:
-    terms = np.array(
-        [analyze.hash_term(term) for term in ("the", "nothing", "marathon", "berlin")], np.uint64
-    )
-    starts, ends = SAMPLE.spans(terms)
-    found = [list(SAMPLE.places[start:end]) for start, end in zip(starts, ends, strict=True)]
-    assert found == [[1], [], [0, 1], [0]]
-
-
 def test_a_word_that_stands_often_counts_255_times_at_most() -> None:
-    assert postings(build([doc(1, "berlin " * 1000)]), "berlin") == [(0, 255)]
-
-
-def test_a_document_without_words_is_a_document() -> None:
-    segment = build([doc(1, "?!"), doc(2, "berlin")])
-    assert (segment.count, list(segment.words), postings(segment, "berlin")) == (2, [0, 1], [(1, 1)])
-
-
-def test_a_segment_without_any_word_can_be_stored() -> None:
-    segment = build([doc(1, "?!")])
-    assert Segment.decode(segment.encode()).encode() == segment.encode()
-
-
-def test_the_passages_of_a_document_have_places_of_their_own() -> None:
-    assert postings(SEVERAL, "marathon") == [(1, 1)]
-    assert postings(SEVERAL, "tokyo") == [(2, 1)]
-    assert (list(SEVERAL.passages), list(SEVERAL.words)) == ([2, 1], [1, 1, 1])
-
-
-def test_the_terms_of_output_are_apart_from_those_that_are_said() -> None:
-    marked = np.array([analyze.hash_term(term) ^ analyze.OUTPUT for term in ("marathon", "tokyo")], np.uint64)
-    starts, ends = SEVERAL.spans(marked)
-    assert [list(SEVERAL.places[a:b]) for a, b in zip(starts, ends, strict=True)] == [[0], [0]]
-    assert list(SEVERAL.output) == [2, 0]
+    assert list(build([doc(1, "berlin " * 1000)]).frequencies) == [255]
 
 
 # Merging and storing
 
 
-@settings(max_examples=cases(25, 300))
-@given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 2**40))
-def test_merging_parts_equals_building_the_whole(said: list[Said], cuts: list[int], first: int) -> None:
-    docs = documents(said, first)
-    assert merge(parts(docs, cuts)).encode() == build(docs).encode()
-
-
-@settings(max_examples=cases(10, 90))
-@given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12))
-def test_merging_in_steps_equals_merging_at_once(said: list[Said], cuts: list[int]) -> None:
-    pieces = parts(documents(said), cuts)
-    left, right = pieces[0], pieces[-1]
-    for piece in pieces[1:]:
-        left = merge([left, piece])
-    for piece in reversed(pieces[:-1]):
-        right = merge([piece, right])
-    assert left.encode() == right.encode() == merge(pieces).encode()
-
-
 @settings(max_examples=cases(10, 90))
 @given(conversations(60), st.integers(1, 2**40))
 def test_a_stored_segment_reads_back_the_same(said: list[Said], first: int) -> None:
-    segment = build(documents(said, first))
+    segment = build(documents([*said, Said("a", "?!")], first))
     assert Segment.decode(segment.encode()).encode() == segment.encode()
-
-
-def test_equal_segments_are_stored_as_equal_bytes() -> None:
-    docs = [doc(1, "berlin marathon"), doc(2, "the berlin")]
-    assert merge([build(docs[:1]), build(docs[1:])]).encode() == build(docs).encode()
 
 
 def test_the_hash_of_a_term_is_the_same_on_every_machine() -> None:
@@ -166,23 +94,16 @@ HOSTILE = {
         places=array([0, 1, 2, 1], SAMPLE.places),
         frequencies=array([1, 1, 1, 1], SAMPLE.frequencies),
     ),
-    "a document twice": replace(SAMPLE, places=np.zeros_like(SAMPLE.places)),
     "terms that do not rise": replace(SAMPLE, terms=SAMPLE.terms[::-1].copy()),
-    "a term twice": replace(SAMPLE, terms=np.full_like(SAMPLE.terms, 7)),
     "offsets that do not rise": replace(SAMPLE, offsets=SAMPLE.offsets[::-1].copy()),
-    "offsets that stand still": replace(SAMPLE, offsets=array([0, 0, *SAMPLE.offsets[2:]], SAMPLE.offsets)),
     "offsets beyond the postings": replace(SAMPLE, offsets=array([*SAMPLE.offsets[:-1], 99], SAMPLE.offsets)),
     "offsets that begin late": replace(SAMPLE, offsets=array([1, *SAMPLE.offsets[1:]], SAMPLE.offsets)),
     "a chat out of range": replace(SAMPLE, chat=SAMPLE.chat + np.uint32(1)),
     "an actor out of range": replace(SAMPLE, actor=SAMPLE.actor + np.uint32(1)),
-    "no chats": replace(SAMPLE, chats=()),
     "a time before the calendar": replace(SAMPLE, at=np.full_like(SAMPLE.at, -(2**63))),
-    "a time after the calendar": replace(SAMPLE, at=np.full_like(SAMPLE.at, 2**63 - 1)),
-    "document 0": replace(SAMPLE, first=0),
     "a negative document": replace(SAMPLE, first=-5),
     "too few frequencies": replace(SAMPLE, frequencies=SAMPLE.frequencies[1:]),
     "a document without passages": replace(SEVERAL, passages=array([0, 3], SEVERAL.passages)),
-    "more passages than there are": replace(SEVERAL, passages=array([2, 2], SEVERAL.passages)),
     "passages that add up by overflow": replace(SEVERAL, passages=array([2**32 - 1, 4], SEVERAL.passages)),
     "too many words": replace(SAMPLE, words=np.append(SAMPLE.words, SAMPLE.words)),
 }
@@ -194,22 +115,7 @@ def test_arrays_that_do_not_fit_together_are_refused(segment: Segment) -> None:
         Segment.decode(segment.encode())
 
 
-WRONG: list[object] = [
-    -1,
-    0,
-    2**31,
-    2**63,
-    2**200,
-    1e308,
-    None,
-    "x",
-    [],
-    {},
-    [["a"]],
-    [1],
-    [["a", "b", "c"]],
-    True,
-]
+WRONG: list[object] = [-1, 0, 2**31, 2**63, 2**200, 1e308, None, "x", [], {}, [["a"]], [1], True]
 
 
 @each(
@@ -233,13 +139,7 @@ def test_a_header_of_a_wrong_size_is_refused(size: int) -> None:
         Segment.decode(body[:8] + size.to_bytes(8, "little") + body[16:])
 
 
-def test_a_header_that_is_nested_without_end_is_refused() -> None:
-    header = b"[" * 200_000
-    with pytest.raises(BadSegment):
-        Segment.decode(SAMPLE.encode()[:8] + len(header).to_bytes(8, "little") + header)
-
-
-@each("header", [b"", b"7", b"null", b"[]", b'"x"', b"{}", b"\xff", b"{"])
+@each("header", [b"", b"7", b"[]", b"{}", b"\xff", b"{", b"[" * 200_000])
 def test_a_header_that_is_something_else_is_refused(header: bytes) -> None:
     with pytest.raises(BadSegment):
         Segment.decode(SAMPLE.encode()[:8] + len(header).to_bytes(8, "little") + header)
@@ -247,14 +147,9 @@ def test_a_header_that_is_something_else_is_refused(header: bytes) -> None:
 
 def test_every_truncated_body_is_refused() -> None:
     body = SAMPLE.encode()
-    for size in range(len(body)):
+    for wrong in (*(body[:size] for size in range(len(body))), body + b"\x00"):
         with pytest.raises(BadSegment):
-            Segment.decode(body[:size])
-
-
-def test_a_body_with_something_behind_it_is_refused() -> None:
-    with pytest.raises(BadSegment):
-        Segment.decode(SAMPLE.encode() + b"\x00")
+            Segment.decode(wrong)
 
 
 @settings(max_examples=cases(75, 600))
@@ -270,10 +165,3 @@ def test_a_changed_byte_raises_nothing_but_bad_segment(data: st.DataObject) -> N
     assert all(0 <= place < len(segment.words) for place in segment.places)
     assert sum(segment.passages) == len(segment.words)
     merge([segment, build([doc(segment.last + 1, "berlin")])])
-
-
-@pytest.mark.parametrize("place", [0, 20, -1])
-def test_a_changed_byte_changes_the_checksum(place: int) -> None:
-    body = bytearray(SAMPLE.encode())
-    body[place] ^= 1
-    assert checksum(bytes(body)) != checksum(SAMPLE.encode())

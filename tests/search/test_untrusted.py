@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Unpack
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from holdfast import Hits, InvalidInput, Memory, Record
 from holdfast.records.options import RecallOptions, RecordFields
-from holdfast.search.index import FREEZE
 from soak import cases
 
 pytest_plugins = ["recall_fixtures"]
@@ -42,6 +40,7 @@ def test_what_waits_is_found_only_where_it_is_asked_for(space: Memory) -> None:
     held = hold(space)
     known = space.remember("The plans of the harbour are in the safe.", "finding")
     space.chat("monday").append(role="user", content="Where are the harbour plans?")
+    space.chat("monday").run("r").remember(ORDER, by="tool")
     (found,) = waiting(space)
     assert (found.id, found.flags) == (held.id, ("instruction", "quarantined"))
     assert set(ids(space.recall("harbour plans"))) == {known.id, space.recall("where are")[0].id}
@@ -92,12 +91,6 @@ def test_nobody_else_finds_it(recall_database: Memory, space: Memory) -> None:
     assert len(waiting(shared)) == 1
 
 
-def test_the_note_of_a_run_and_feedback_are_not_found(space: Memory) -> None:
-    run = space.chat("monday").run("r")
-    run.remember(ORDER, by="tool")
-    assert waiting(space) == []
-
-
 def test_it_is_explained(space: Memory) -> None:
     held = hold(space)
     known = space.remember("The plans of the harbour are in the safe.", "finding")
@@ -110,50 +103,17 @@ def test_it_is_explained(space: Memory) -> None:
         assert space.explain("harbour plans", other, trust="untrusted").excluded == ("trust",)
 
 
-@pytest.mark.parametrize("trust", ["trusted", "quarantined", "", 1, ["untrusted"], {}])
-def test_other_values_are_refused(quick: Memory, trust: Any) -> None:
-    with pytest.raises(InvalidInput, match="untrusted"):
-        quick.recall("harbour", trust=trust)
-    with pytest.raises(InvalidInput, match="untrusted"):
-        quick.explain("harbour", "monday#1", trust=trust)
-
-
-def test_only_records_wait(quick: Memory) -> None:
+def test_other_values_are_refused_and_only_records_wait(quick: Memory) -> None:
+    wrong: Any
+    for wrong in ("trusted", "", 1, ["untrusted"]):
+        with pytest.raises(InvalidInput, match="untrusted"):
+            quick.recall("harbour", trust=wrong)
+        with pytest.raises(InvalidInput, match="untrusted"):
+            quick.explain("harbour", "monday#1", trust=wrong)
     with pytest.raises(InvalidInput, match="trust"):
         quick.recall("harbour", trust="untrusted", sources=["message"])
     with pytest.raises(InvalidInput, match="trust"):
         quick.recall("harbour", trust="untrusted", roles=["user"])
-
-
-def test_an_embedder_is_not_asked() -> None:
-    asked: list[str] = []
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return [[1.0, 0.0] for _ in texts]
-
-    with Memory(":memory:", embed=embed) as memory:
-        hold(memory)
-        memory.learning.work()
-        asked.clear()
-        assert len(waiting(memory)) == 1
-    assert asked == []
-
-
-def test_it_can_be_awaited(quick: Memory) -> None:
-    held = hold(quick)
-    assert ids(asyncio.run(quick.aio.recall("harbour plans", trust="untrusted"))) == [held.id]
-
-
-def test_many_versions_are_searched_without_a_stored_index(space: Memory) -> None:
-    held = hold(space)
-    space.remember([f"The plan number {n} of the harbour." for n in range(2 * FREEZE)], "finding")
-    last = hold(space, f"{ORDER} tonight")
-    assert set(ids(waiting(space))) == {held.id, last.id}
-    space.remember([f"The plan number {n} of the town." for n in range(FREEZE + 1)], "finding")
-    space.quarantine.release(held.id, by="user")
-    assert ids(waiting(space)) == [last.id]
-    assert space.verify().ok
 
 
 def test_a_release_while_others_recall_shows_it_once(space: Memory) -> None:

@@ -15,7 +15,6 @@ from holdfast.llm.embedding import Embed
 from holdfast.search import vectors as scanned
 from holdfast.search.message_source import MESSAGES
 from holdfast.store import vectors
-from learning_scripts import Clock
 from soak import cases
 
 QUIET = Learning(kinds=())
@@ -176,29 +175,6 @@ def test_recall_beside_another_embedder_that_takes_over(shared_location: str) ->
         assert [hit.text for hit in hits] == ["training"]
         assert "embedded nothing here" in str(hits.degraded)
         assert new.recall("training")[0].text == "training"
-
-
-def test_vectors_are_found_though_the_set_was_begun_without_any() -> None:
-    failing = True
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        if failing and len(texts) > 1:
-            raise ConnectionRefusedError
-        return letters(texts)
-
-    clock = Clock()
-    with Memory(":memory:", user="ada", embed=embed, learning=QUIET, clock=clock) as memory:
-        # There is nothing to embed of it.
-        memory.retract(memory.remember("Rain").id)
-        for text in ("training", "a coach"):
-            memory.chat(text).append(role="user", content=text)
-        memory.learning.work()
-        assert memory.learning.embedding()[0].dimension == 0
-        assert "meaning" not in memory.recall("training")[0].why
-        failing = False
-        clock.move(hours=1)
-        memory.learning.work()
-        assert memory.recall("training")[0].why["meaning"] > 0
 
 
 def test_a_set_that_claims_more_than_there_is_is_named_and_searched() -> None:

@@ -47,34 +47,6 @@ def test_of_few_the_nearest_are_exact(count: int, dimension: int, seed: int, wan
     np.testing.assert_allclose(rows[found - 1] @ query, expected, atol=1e-4)
 
 
-@given(seed=st.integers(0, 1000), parts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
-def test_it_does_not_matter_how_they_came(seed: int, parts: list[int]) -> None:
-    rows = conversational(sum(parts), 20, seed)
-    matrix, numbers, start = VectorMatrix(20), np.arange(1, sum(parts) * 3, 3), 0
-    for size in parts:
-        # With what was there before it, as neighbours are averaged anew.
-        again = max(0, start - 2)
-        matrix.put(numbers[again : start + size], rows[again : start + size])
-        start += size
-    whole = VectorMatrix(20)
-    whole.put(numbers, rows)
-    query = rows[0]
-    assert matrix.numbers.tolist() == numbers.tolist()
-    np.testing.assert_array_equal(matrix.nearest(query, 5), whole.nearest(query, 5))
-    np.testing.assert_array_equal(matrix.scores(query, numbers), whole.scores(query, numbers))
-
-
-def test_scores_of_some_documents_come_in_their_order() -> None:
-    rows = conversational(50, 16)
-    matrix, query = filled(rows), conversational(1, 16, 1)[0]
-    docs = np.random.default_rng(0).permutation(np.arange(1, 61))
-    found = matrix.scores(query, docs)
-    assert np.isnan(found).sum() == 10
-    known = docs <= 50
-    np.testing.assert_allclose(found[known], rows[docs[known] - 1] @ query, atol=1e-4)
-    np.testing.assert_allclose(matrix.scores(query, docs[known]), found[known])
-
-
 def test_an_empty_matrix_has_nothing_near() -> None:
     matrix = VectorMatrix(3)
     query = np.ones(3, np.float32)
@@ -83,7 +55,7 @@ def test_an_empty_matrix_has_nothing_near() -> None:
     assert len(matrix.sample(query)) == 0
 
 
-@pytest.mark.parametrize("count", [3_000, 20_000])
+@each("count", [3_000, 20_000])
 def test_only_what_is_allowed_is_found(count: int) -> None:
     rows = conversational(count, 64)
     allowed = np.zeros(count + 1, bool)
@@ -100,7 +72,7 @@ def test_only_what_is_allowed_is_found(count: int) -> None:
 
 
 @pytest.mark.slow
-@each(("count", "dimension"), [(4_000, 384), (20_000, 384), (20_000, 100), (12_000, 768)])
+@each(("count", "dimension"), [(4_000, 384), (20_000, 100)])
 def test_of_many_hardly_one_in_a_thousand_is_missed(count: int, dimension: int) -> None:
     rows = conversational(count, dimension)
     matrix = filled(rows)

@@ -80,34 +80,3 @@ def test_the_same_records_are_found_and_listed_now_and_at_an_earlier_version(
             hits = view.recall("invoice", where=where, limit=1_000)
             assert {hit.id for hit in hits} == set(expected)
     assert memory.verify().problems == ()
-
-
-@pytest.mark.slow
-@settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    labels=st.lists(METADATA, min_size=1, max_size=6),
-    changes=st.lists(METADATA, min_size=1, max_size=3),
-    filters=st.lists(FILTERS, min_size=1, max_size=3),
-)
-def test_the_same_chats_are_listed_before_and_after_their_metadata_changed(
-    app: Memory,
-    labels: Sequence[dict[str, Any]],
-    changes: Sequence[dict[str, Any]],
-    filters: Sequence[dict[str, Any]],
-) -> None:
-    memory = app.scoped(user=uuid4().hex)
-    known: dict[str, dict[str, Any]] = {}
-    for n, one in enumerate(labels):
-        memory.chat(f"chat {n}", meta=one).append(role="user", content=f"invoice {n}")
-        known[f"chat {n}"] = {key: value for key, value in one.items() if value is not None}
-    for changed in [{}, *changes]:
-        memory.chat("chat 0").rename(meta=changed)
-        merged = {**known["chat 0"], **changed}
-        known["chat 0"] = {key: value for key, value in merged.items() if value is not None}
-        for where in filters:
-            expected = [chat for chat in reversed(known) if passes(where, known[chat])]
-            assert [one.id for one in memory.chats(where=where)] == expected
-            assert [one.id for one in memory.chats(where=where, limit=1, offset=1)] == expected[1:2]
-            found = {hit.chat for hit in memory.recall("invoice", where=where, limit=100)}
-            assert found == set(expected)
-    assert memory.verify().problems == ()

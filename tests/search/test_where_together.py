@@ -1,20 +1,12 @@
-"""Filters on metadata through tools, awaited, beside writers, and in copies of a database."""
+"""Filters on metadata through tools and beside writers."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sqlite3
 import threading
 from collections.abc import Mapping
-from pathlib import Path
-
-import pytest
 
 from holdfast import Memory
-from holdfast.store.salvage import salvage
-from holdfast_cli.formats.everything import export_everything
-from holdfast_cli.formats.importing import import_paths
 
 DE = {"lang": "de"}
 
@@ -61,48 +53,6 @@ def test_a_model_asks_for_many_values_and_not_for_many_conditions(memory: Memory
         assert "$in" in refused.text
 
 
-def test_others_use_the_index_while_a_filter_reads_all_metadata(tmp_path: Path) -> None:
-    """The lock of an index is free whenever metadata are read, of which there may be any number."""
-    with Memory(tmp_path / "memory.db", durability="normal") as memory:
-        tell(memory, 40)
-        memory.remember("The invoice is late", meta=DE)
-        assert len(memory.recall("invoice")) == 10
-        indexes = list(memory._runtime.search()._indexes.values())
-        free: list[bool] = []
-
-        def try_locks() -> None:
-            for index in indexes:
-                free.append(index.lock.acquire(blocking=False))
-                if free[-1]:
-                    index.lock.release()
-
-        def watch(statement: str) -> None:
-            if "meta IS NOT NULL" in statement:
-                other = threading.Thread(target=try_locks)
-                other.start()
-                other.join()
-
-        with memory._runtime.database.reading() as connection:
-            assert isinstance(connection, sqlite3.Connection)
-            connection.set_trace_callback(watch)
-        for where in (DE, {"customer": "acme"}, {"$or": [{"lang": "de"}, {"lang": None}]}):
-            memory.recall("invoice", where=where)
-        assert len(free) > len(indexes)
-        assert all(free)
-
-
-def test_it_can_be_awaited(memory: Memory) -> None:
-    tell(memory, 10)
-    memory.remember("The invoice is late", meta=DE)
-
-    async def ask() -> tuple[int, int, int]:
-        found = await memory.aio.recall("invoice", where=DE, limit=100)
-        records = await memory.aio.records(where=DE)
-        return len(found), len(records), len(await memory.aio.chats(where={"customer": "acme"}))
-
-    assert asyncio.run(ask()) == (6, 1, 1)
-
-
 def test_writers_and_readers_at_once(shared_location: str) -> None:
     """Each reader finds all that was acknowledged before it asked."""
     errors: list[BaseException] = []
@@ -135,31 +85,3 @@ def test_writers_and_readers_at_once(shared_location: str) -> None:
         assert errors == []
         assert count(memory, DE) == 600
         assert memory.verify().problems == ()
-
-
-def test_what_is_imported_is_found_where_metadata_were_read_before(tmp_path: Path) -> None:
-    with Memory(":memory:", user="ada") as source, (tmp_path / "all.jsonl").open("w") as stream:
-        tell(source)
-        export_everything(source, stream)
-    with Memory(":memory:", user="ada") as copy:
-        assert copy.chats(where={"customer": "acme"}) == []
-        tell(copy, 300, "mine")
-        assert (count(copy, DE), len(copy.chats(where={"customer": "acme"}))) == (150, 1)
-        import_paths(copy, tmp_path / "all.jsonl")
-        assert (count(copy, DE), len(copy.chats(where={"customer": "acme"}))) == (300, 2)
-        assert count(copy, {"customer": "acme"}) == 600
-        assert copy.verify().problems == ()
-
-
-@pytest.mark.parametrize("how", ["backup", "salvage"])
-def test_a_copy_has_the_same_answers(tmp_path: Path, how: str) -> None:
-    with Memory(tmp_path / "memory.db", user="ada") as memory:
-        tell(memory)
-        assert (count(memory, DE), count(memory, {"customer": "acme"})) == (150, 300)
-        if how == "backup":
-            assert memory.backup(tmp_path / "copy.db").ok
-    if how == "salvage":
-        salvage(tmp_path / "memory.db", tmp_path / "copy.db")
-    with Memory(tmp_path / "copy.db", user="ada") as copy:
-        assert (count(copy, DE), count(copy, {"customer": "acme"})) == (150, 300)
-        assert copy.verify().problems == ()

@@ -33,15 +33,12 @@ OF_TEAM: dict[str, Callable[[Memory], object]] = {
     "get": lambda memory: memory.get("rec_1"),
     "chats": lambda memory: memory.chats(),
     "history": lambda memory: memory.chat("standup").history(),
-    "stats": lambda memory: memory.chat("standup").stats(),
     "window": lambda memory: memory.chat("standup").window(),
     "search": lambda memory: memory.chat("standup").search("deployments"),
     "pattern": lambda memory: memory.chat("standup").search("deploy.*", regex=True),
     "tree": lambda memory: memory.chat("standup").tree(),
     "review": lambda memory: memory.chat("standup").review(),
-    "receipts": lambda memory: memory.chat("standup").receipts(),
     "changes": lambda memory: memory.changes(),
-    "version": lambda memory: memory.version(),
     "quarantine": lambda memory: list(memory.quarantine),
     "scratchpad": lambda memory: dict(memory.scratchpad),
     "jobs": lambda memory: memory.learning.jobs(),
@@ -69,17 +66,18 @@ WRITES: dict[str, Callable[[Memory], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", READS)
-def test_a_space_of_others_is_read_with_a_grant_only(app: Memory, name: str) -> None:
+def test_a_space_of_others_is_read_with_a_grant_only(app: Memory) -> None:
     filled(app)
     ada = app.scoped(user="ada", reads=["team:core"])
-    with pytest.raises(Denied, match="'ada' may not read the space 'team:core'"):
-        READS[name](ada)
+    for name, read in READS.items():
+        with pytest.raises(Denied, match="'ada' may not read the space 'team:core'"):
+            pytest.fail(f"{name}: {read(ada)}")
     app.grants.add("team:core", to="user:ada")
-    try:
-        READS[name](ada)
-    except InvalidInput as error:
-        assert name == "describe", error  # noqa: PT017 - there is no such summary
+    for name, read in READS.items():
+        try:
+            read(ada)
+        except InvalidInput as error:
+            assert name == "describe", error  # noqa: PT017 - there is no such summary
 
 
 def test_no_handle_on_a_team_reads_without_a_grant_or_writes_with_one_to_read(app: Memory) -> None:
@@ -133,7 +131,7 @@ def test_a_grant_of_another_tenant_counts_for_nothing(app: Memory) -> None:
         app.scoped(user="ada", reads=["team:core"]).recall("deployments")
 
 
-@each("to", ["bob", "user", "tenant", "team:core", "user:bob/project:x", "", 7])
+@each("to", ["bob", "user", "team:core", "user:bob/project:x", "", 7])
 def test_a_grant_is_for_a_user(quick: Memory, to: str) -> None:
     app = quick.scoped(user="")
     with pytest.raises(InvalidInput):
@@ -172,6 +170,13 @@ def test_a_move_is_told_in_both_spaces_and_undone_from_either(app: Memory) -> No
     assert [one.text for one in shop.records()] == [record.text]
     assert ada.get(there.id) is None
     assert (ada.verify().ok, shop.verify().ok) == (True, True)
+    shop.grants.copy(record.id, "project:site")
+    site = ada.scoped(project="site")
+    assert [one.text for one in site.records()] == [one.text for one in shop.records()]
+    with pytest.raises(Conflict, match="already"):
+        shop.grants.copy(record.id, "project:site")
+    site.undo(by="user")
+    assert (len(site.records()), len(shop.records())) == (0, 1)
 
 
 def test_a_move_is_not_undone_over_a_later_change_of_somebody_else(app: Memory) -> None:
@@ -188,19 +193,6 @@ def test_a_move_is_not_undone_over_a_later_change_of_somebody_else(app: Memory) 
     shop.undo()
     assert [one.text for one in shop.scoped(reads=[]).records()] == ["The train leaves on Tuesday"]
     assert team.records() == []
-
-
-def test_a_copy_stays_where_it_was(app: Memory) -> None:
-    ada = app.scoped(user="ada")
-    shop = ada.scoped(project="shop")
-    record = shop.remember("Deployments need two reviews")
-    shop.grants.copy(record.id, "project:site")
-    site = ada.scoped(project="site")
-    assert [one.text for one in site.records()] == [one.text for one in shop.records()]
-    with pytest.raises(Conflict, match="already"):
-        shop.grants.copy(record.id, "project:site")
-    site.undo(by="user")
-    assert (len(site.records()), len(shop.records())) == (0, 1)
 
 
 def test_a_move_is_not_undone_without_the_right_to_write_in_both(app: Memory) -> None:
@@ -235,16 +227,3 @@ def test_what_waits_is_released_into_another_space_or_stays_as_it_is(app: Memory
         with pytest.raises(error):
             shop.quarantine.release(second.id, to=target, by="user")
         assert [one.id for one in shop.quarantine] == [second.id]
-
-
-def test_an_erased_user_leaves_no_project_and_no_right(app: Memory) -> None:
-    filled(app)
-    bob = app.scoped(user="bob")
-    bob.grants.add("project:blog", to="user:ada")
-    app.grants.add("team:core", to="user:bob")
-    assert bob.grants.projects() == ["blog"]
-    app.erase(user="bob")
-    assert bob.grants.projects() == []
-    assert list(app.grants) == []
-    with pytest.raises(Denied):
-        app.scoped(user="ada", reads=["user:bob/project:blog"]).recall("deployments")

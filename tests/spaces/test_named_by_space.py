@@ -57,24 +57,17 @@ def test_a_prompt_and_its_receipt_name_the_space(shop: Memory) -> None:
     assert "user|talk#1" in answer.shown
     assert "talk#1" not in answer.shown
     assert "user|talk#1" in chat.receipts()[-1].hits
+    assert shop.learning.feedback("user|talk#1", helpful=True, query=ASKED).chat == ""
     (recall,) = shop.tools(shop.chat("friday"), allow=["recall"])
     shop.chat("friday").append(role="user", content=ASKED)
     recall({"query": "capybara server port", "limit": 1})
     assert shop.chat("friday").append(role="assistant", content="8123").shown == ("user|talk#1",)
 
 
-def test_others_of_a_team_read_whose_the_message_was(app: Memory, shop: Memory) -> None:
-    app.grants.add("team:core", to="user:ada", rights="write")
-    chat = app.scoped(user="ada", team="core").chat("standup")
-    chat.append(role="user", content=ASKED)
-    chat.prompt(2_000, ASKED)
-    assert chat.append(role="assistant", content="8123").shown == ("user:ada|talk#1",)
-
-
 @pytest.mark.parametrize(
     ("shown", "learned"),
-    [(("user|talk#2",), 0), (("talk#2",), 0), (("project:shop|talk#2",), 1), ((), 1)],
-    ids=["with its space", "as it was stored before", "of another one", "not shown"],
+    [(("user|talk#2",), 0), (("talk#2",), 0), (("project:shop|talk#2",), 1)],
+    ids=["with its space", "as it was stored before", "of another one"],
 )
 def test_what_was_shown_of_another_space_is_no_news(
     app: Memory, shop: Memory, shown: tuple[str, ...], learned: int
@@ -88,11 +81,6 @@ def test_what_was_shown_of_another_space_is_no_news(
     chat.append(Message("assistant", repeated, shown=shown))
     chat.extract()
     assert len(shop.records()) == learned
-
-
-def test_feedback_on_a_message_of_another_space_is_of_no_chat_here(shop: Memory) -> None:
-    assert shop.learning.feedback("user|talk#1", helpful=True, query=ASKED).chat == ""
-    assert shop.learning.feedback("talk#1", helpful=True, query=ASKED).chat == "talk"
 
 
 def test_what_is_explained_is_named_by_its_space(app: Memory, shop: Memory) -> None:

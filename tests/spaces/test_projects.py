@@ -50,7 +50,6 @@ def test_what_is_no_reference_is_refused(wrong: object) -> None:
     "options",
     [
         {"reads": "shop"},
-        {"reads": 7},
         {"reads": None},
         {"reads": ["tenant", *(f"team:{n}" for n in range(32))]},
         {"project": "shop", "team": "core"},
@@ -59,17 +58,6 @@ def test_what_is_no_reference_is_refused(wrong: object) -> None:
 def test_a_handle_reads_few_spaces_and_writes_to_one(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         Memory(":memory:", **options)
-
-
-def test_a_project_belongs_to_its_user(memory: Memory) -> None:
-    ada, bob = (memory.scoped(user=user, project="shop") for user in ("ada", "bob"))
-    ada.chat("monday").append(role="user", content="We deploy the shop with Helm.")
-    ada.remember("The shop is deployed with Helm")
-    assert bob.recall("Helm") == []
-    assert bob.chat("monday").history() == []
-    assert bob.records() == []
-    assert memory.scoped(user="ada", project="site").recall("Helm") == []
-    assert memory.scoped(user="ada").recall("Helm") == []
 
 
 def test_one_recall_covers_the_project_the_user_and_the_tenant(memory: Memory) -> None:

@@ -56,17 +56,6 @@ def test_each_space_gives_the_hits_scores_and_reasons_that_it_gives_alone(
         assert found(together, place) == found(reader(next(tenants), {place: said}), place)
 
 
-@pytest.mark.slow
-@settings(max_examples=cases(10, 75))
-@given(told=st.fixed_dictionaries(dict.fromkeys(PLACES, conversations(12))), limit=st.integers(1, 8))
-def test_a_limit_leaves_the_best_of_all_spaces(
-    told: dict[str, list[Said]], limit: int, tenants: Iterator[Memory]
-) -> None:
-    memory = reader(next(tenants), dict(told))
-    for query in QUERIES:
-        assert memory.recall(query, limit=limit) == memory.recall(query, limit=1_000)[:limit]
-
-
 def test_spaces_together_on_each_database(app: Memory) -> None:
     told = {place: [Said("a", f"{place} has a piano in the garden in berlin")] * 3 for place in PLACES}
     memory = reader(app, dict(told))

@@ -64,13 +64,6 @@ def test_a_copy_has_no_remains_of_an_erasure_that_left_them_in_the_file(filled: 
             assert copy.verify().problems == ()
 
 
-def test_what_is_in_memory_can_be_kept(quick: Memory, tmp_path: Path) -> None:
-    quick.chat("a").append(role="user", content="kept")
-    assert quick.backup(tmp_path / "copy.db").ok
-    with Memory(tmp_path / "copy.db", user="ada") as copy:
-        assert [message.content for message in copy.chat("a").history()] == ["kept"]
-
-
 def test_what_is_there_is_never_replaced_and_no_folder_is_made(filled: Path, tmp_path: Path) -> None:
     file, folder, link = (tmp_path / name for name in ("precious", "folder", "link"))
     file.write_text("precious")

@@ -210,12 +210,6 @@ def test_what_was_sealed_is_proved_by_its_key_only(sealed: str) -> None:
         assert len(memory.verify(key=OTHER).problems) == ROWS
 
 
-def test_a_forger_is_found_out(sealed: str) -> None:
-    change(sealed, CHANGES[2])
-    with Memory(sealed, user="ada", key=KEY) as memory:
-        assert "another checksum" in "\n".join(memory.verify().problems)
-
-
 def test_a_forger_who_sums_up_anew_leaves_rows_that_are_not_proved(sealed: str) -> None:
     with Memory(sealed, user="ada") as memory:  # who has no key
         memory.chat("monday").append(role="user", content="Pay the invoice at once.")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Thread
 
 import pytest
 from sqlite_files import CALLS, fill
@@ -131,55 +130,6 @@ print(sum(link.startswith(sys.argv[1]) for link in links))
     if not Path("/proc/self/fd").exists():
         pytest.skip("needs /proc to count open files")
     assert run(script, file) == "0\n"
-
-
-def test_a_memory_closed_under_its_readers_says_so_to_each(location: str) -> None:
-    memory = Memory(location)
-    memory.chat("monday").append([{"role": "user", "content": f"message {n}"} for n in range(200)])
-    started = Barrier(5)
-
-    def read() -> str:
-        started.wait()
-        try:
-            while len(memory.chat("monday").history()) == 200:
-                pass
-        except Closed:
-            return "closed"
-        return "lost messages"
-
-    with ThreadPoolExecutor(4) as pool:
-        readers = [pool.submit(read) for _ in range(4)]
-        started.wait()
-        memory.close()
-        assert {reader.result() for reader in readers} == {"closed"}
-
-
-def test_a_memory_closed_under_its_writers_keeps_what_they_were_told(
-    shared_location: str, reopen: Callable[[], Memory]
-) -> None:
-    memory = Memory(shared_location, user="ada")
-    started = Barrier(4)
-
-    def write(thread: int) -> int:
-        stored = 0
-        started.wait()
-        try:
-            while True:
-                memory.chat(f"chat {thread}").append(role="user", content="hello")
-                stored += 1
-        except Closed:
-            return stored
-
-    with ThreadPoolExecutor(3) as pool:
-        writers = [pool.submit(write, thread) for thread in range(3)]
-        started.wait()
-        while memory.chat("chat 0").stats().messages < 3:
-            pass
-        memory.close()
-        told = [writer.result() for writer in writers]
-    again = reopen()
-    assert all(again.chat(f"chat {n}").stats().messages >= stored for n, stored in enumerate(told))
-    assert again.verify().problems == ()
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])

@@ -86,19 +86,6 @@ def test_a_process_killed_while_it_opens_leaves_a_database_that_opens(
         memory.close()
 
 
-def test_another_process_reads_what_was_just_acknowledged(
-    shared_location: str, reopen: Callable[[], Memory]
-) -> None:
-    memory = reopen()
-    program = start(APPEND, shared_location, "full", 1)
-    assert program.stdout is not None
-    with program:
-        for _ in range(20):
-            _, acknowledged = program.stdout.readline().split()
-            assert memory.chat("0").stats().messages >= int(acknowledged)
-        program.kill()
-
-
 def test_a_process_that_ends_without_closing_loses_nothing(
     shared_location: str, reopen: Callable[[], Memory]
 ) -> None:
@@ -135,7 +122,7 @@ def test_the_files_of_a_database_in_use_hold_all_that_was_acknowledged(torn_log:
 
 
 @pytest.mark.parametrize("damage", ["torn", "changed"])
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.33, 0.5, 0.75, 0.9, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.33, 0.75, 0.999])
 def test_a_damaged_write_ahead_log_leaves_whole_appends_in_order(
     torn_log: tuple[Path, Path], share: float, damage: str
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from urllib.parse import urlsplit
 
@@ -115,18 +114,6 @@ def test_after_a_query_that_failed_the_next_one_is_answered(pooled_url: str) -> 
             assert connection.all("SELECT space FROM spaces WHERE space = :space", space="x") == []
 
 
-def test_a_lock_that_another_holds_for_long_is_reported(
-    postgres_url: str, pooled_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
-    with Memory(pooled_url, user="ada") as memory, psycopg.connect(postgres_url) as other:
-        other.execute("LOCK TABLE holdfast.messages IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(Unavailable, match="lock"):
-            memory.chat("monday").append(role="user", content="hello")
-        with pytest.raises(Unavailable, match="lock"):
-            memory.chat("monday").history()
-
-
 APPEND = """
 import sys
 from holdfast import Memory
@@ -143,12 +130,6 @@ def test_processes_that_append_to_one_chat_take_every_number_once(pooled_url: st
     with Memory(pooled_url, user="ada") as memory:
         assert [message.seq for message in memory.chat("monday").history()] == list(range(1, 91))
         assert memory.verify().ok
-
-
-def test_threads_share_fewer_sessions_than_they_are(bare_pooled_url: str) -> None:
-    with Memory(bare_pooled_url, user="ada") as memory, ThreadPoolExecutor(4) as pool:
-        stored = pool.map(lambda n: memory.chat("monday").append(role="user", content=str(n)).seq, range(40))
-        assert sorted(stored) == list(range(1, 41))
 
 
 def test_a_pooler_that_hides_itself_can_be_named(postgres_url: str) -> None:

@@ -53,10 +53,8 @@ def test_it_answers_as_one_that_may_be_written(filled: str) -> None:
 WRITES: list[Callable[[Memory], object]] = [
     lambda memory: memory.chat("monday").append(role="user", content="Hello"),
     lambda memory: memory.chat("monday").compact(budget=10),
-    lambda memory: memory.chat("monday").rename("Races"),
     lambda memory: memory.chat("monday").refresh(),
     lambda memory: memory.remember("Has a dog"),
-    lambda memory: memory.undo(),
     lambda memory: memory.scratchpad.update(week="2"),
     lambda memory: memory.grants.add("user", to="user:bob"),
     lambda memory: memory.erase(chat="monday"),

@@ -130,7 +130,7 @@ def test_a_damaged_receipt_is_saved_and_named(tmp_path: Path, listed: str, is_re
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_every_row_that_is_not_on_a_damaged_page_is_saved(sound: Path, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     content = bytearray(sound.read_bytes())
@@ -209,19 +209,6 @@ def test_a_truncated_file_is_saved_up_to_its_end(sound: Path, tmp_path: Path) ->
         assert memory.verify().problems == ()
 
 
-def test_damage_is_called_damage(sound: Path, tmp_path: Path) -> None:
-    content = bytearray(sound.read_bytes())
-    dice = random.Random(1)
-    for page in range(10, len(content) // PAGE):
-        noise(content, page, dice)
-    (tmp_path / "memory.db").write_bytes(content)
-    with (
-        pytest.raises(Damaged, match=r"is damaged.*salvage"),
-        Memory(tmp_path / "memory.db", tenant="acme", user="ada") as memory,
-    ):
-        [memory.chat(f"chat{n}").history() for n in range(6)]
-
-
 @pytest.mark.parametrize("content", [b"", b"x", b"Dear diary" * 1000, bytes(100_000)])
 def test_of_what_is_no_database_nothing_is_made(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "memory.db").write_bytes(content)
@@ -231,7 +218,7 @@ def test_of_what_is_no_database_nothing_is_made(tmp_path: Path, content: bytes) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_no_noise_makes_it_fail(sound: Path, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     content = bytearray(sound.read_bytes())

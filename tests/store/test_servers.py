@@ -27,9 +27,7 @@ from tables import each
         "postgresql://ada:secret@127.0.0.1:1/memory",
         "postgresql://ada:secret@/memory?host=/no/such/folder",
         "postgresql://ada:secret@no-such-host.invalid/memory",
-        "postgresql://ada:secret@127.0.0.1:port/memory",
         "postgresql://ada:secret@127.0.0.1:1/memory?colour=red",
-        "postgres://127.0.0.1:1/",
     ],
 )
 def test_a_server_that_is_not_there_is_reported_without_the_password(url: str) -> None:
@@ -148,18 +146,12 @@ except MissingExtra as error:
     "url",
     [
         "postgresql://ada:sec%zzret@localhost/memory",
-        "postgresql://ada:sec ret@localhost/memory",
         "postgresql://ada:sec/ret@localhost/memory",
-        "postgresql://ada:1/secret@localhost/memory",
-        "postgresql://ada:sec@ret@127.0.0.1:1/memory",
         "postgresql://ada:sec#ret@127.0.0.1:1/memory?a@b",
-        "postgresql://ada:sec?ret@localhost/memory",
         "postgresql://ada:1?secret=ret@localhost/memory",
         "postgresql://ada:[secret@localhost/memory",
         "postgresql://ada:secret\x00@localhost/memory",
         "postgresql:/ada:secret@localhost/memory",
-        "postgresql:ada:secret@localhost/memory",
-        " postgresql://ada:secret@localhost/memory",
         "host=localhost user=ada password=secret",
         "postgresql://localhost/memory?pooled=secret",
         "postgresql://localhost/memory?password=sec ret",

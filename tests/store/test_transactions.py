@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -90,15 +89,6 @@ def test_a_transaction_is_not_seen_before_its_end(shared_location: str) -> None:
             tx.all(INSERT, space="x")
             assert count(other) == 0
         assert count(other) == 1
-
-
-def test_readers_cannot_write(tmp_path: Path) -> None:
-    with (
-        closing(open_database(tmp_path / "memory.db")) as db,
-        db.reading() as connection,
-        pytest.raises(Unavailable, match="readonly"),
-    ):
-        connection.all(INSERT, space="x")
 
 
 @pytest.mark.parametrize(("durability", "level", "commit"), [("full", 2, "on"), ("normal", 1, "off")])
@@ -307,15 +297,11 @@ def note_for_a_run(memory: Memory) -> None:
 
 WRITES: dict[str, Callable[[Memory], object]] = {
     "append": CALLS["append"],
-    "append a list": CALLS["append a list"],
     "remember, undo": remember_and_undo,
-    "rename": CALLS["rename"],
     "prompt": lambda memory: memory.chat("monday").prompt(),
     "compact": lambda memory: memory.chat("monday").compact(budget=500),
     "a run": note_for_a_run,
-    "a pad": lambda memory: memory.scratchpad.update(week="1"),
     "rebuild": lambda memory: memory.verify(repair=True),
-    "end": lambda memory: memory.chat("monday").end(),
     "end and work": lambda memory: (memory.chat("monday").end(), memory.learning.work(limit=1)),
     "erase": lambda memory: memory.erase(chat="monday", messages=(1, 2)),
 }

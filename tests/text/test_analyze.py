@@ -19,10 +19,6 @@ def terms(text: str) -> list[int]:
     return [term for token in analyze.tokens(text) for term in analyze.analyze(token).terms]
 
 
-def same(one: str, other: str) -> bool:
-    return set(terms(one)) == set(terms(other)) != set()
-
-
 # Tokens
 
 
@@ -30,30 +26,19 @@ def same(one: str, other: str) -> bool:
     ("text", "tokens"),
     [
         ("", []),
-        ("  \n\t", []),
         ("?!… — *", []),
-        ("🎉🎉", ["🎉", "🎉"]),
         ("Ordered 🍕😀, 👍🏽!", ["Ordered", "🍕", "😀", "👍"]),
-        ("Hello, world!", ["Hello", "world"]),
         ("one.Two", ["one.Two"]),
         ("parse_http_header()", ["parse_http_header"]),
-        ("_private __dunder__", ["private", "dunder"]),
         ("src/a/b.py:12", ["src/a/b.py:12"]),
-        ("/usr/bin", ["usr/bin"]),
         ("v1.2.3.", ["v1.2.3"]),
-        ("-5 3.14 1,000", ["5", "3.14", "1", "000"]),
         ("anna.k@example.com", ["anna.k@example.com"]),
         ("https://a.b/c?d=e#f", ["https://a.b/c", "d", "e", "f"]),
         ("don't 'quoted' O’Brien", ["don't", "quoted", "O’Brien"]),
-        ("wait...what", ["wait...what"]),
         ("100% a+b C++", ["100", "a", "b", "C"]),
-        ("naïve café", ["naïve", "café"]),
         ("cafe\u0301", ["café"]),
         ("\u0301", []),
         ("東京タワー、きれい。", ["東京タワー", "きれい"]),
-        ("पसंद है।", ["पसंद", "है"]),
-        ("قال مُحَمَّد، نعم", ["قال", "مُحَمَّد", "نعم"]),
-        ("a\x00b", ["a", "b"]),
         ("a\ud800b", ["a", "b"]),
     ],
 )
@@ -68,37 +53,18 @@ def test_tokens(text: str, tokens: list[str]) -> None:
     ("token", "words"),
     [
         ("Hello", ["hello"]),
-        ("HELLO", ["hello"]),
         ("parse_http_header", ["parse", "http", "header"]),
         ("parse-http.header/x:y@z", ["parse", "http", "header", "x", "y", "z"]),
         ("HTTPServer", ["http", "server"]),
-        ("getHTTPResponse", ["get", "http", "response"]),
         ("iPhone", ["i", "phone"]),
-        ("YouTube's", ["you", "tube"]),
         ("McDonald", ["mc", "donald"]),
-        ("Base64Encoder", ["base64", "encoder"]),
         ("HTTP2Server", ["http2", "server"]),
-        ("sha256Sum", ["sha256", "sum"]),
-        ("KX7", ["kx7"]),
-        ("Covid19", ["covid19"]),
-        ("10AM", ["10am"]),
-        ("123", ["123"]),
         ("7", ["7"]),
-        ("A", ["a"]),
-        ("Anna's", ["anna"]),
         ("Anna’s", ["anna"]),
-        ("I'm", ["i"]),
-        ("they'll", ["they"]),
         ("don't", ["not"]),
-        ("CAN’T", ["not"]),
+        ("東京タワー", ["東京", "京タ", "タワ", "ワー", "東", "京", "タ", "ワ", "ー"]),
         ("O'Brien", ["o", "brien"]),
         ("rock'n'roll", ["rock", "n", "roll"]),
-        ("Café", ["cafe"]),
-        ("Straße", ["strasse"]),
-        ("東京", ["東京", "東", "京"]),
-        ("東", ["東"]),
-        ("東京タワー", ["東京", "京タ", "タワ", "ワー", "東", "京", "タ", "ワ", "ー"]),
-        ("iPhone手机", ["iphone", "手机", "手", "机"]),
         ("手机iPhone", ["手机", "手", "机", "iphone"]),
         ("３月", ["3", "3月", "月"]),
         ("2024年3月", ["2024", "2024年", "年", "3", "3月", "月"]),
@@ -112,23 +78,15 @@ def test_split(token: str, words: list[str]) -> None:
 @each(
     ("token", "whole"),
     [
-        ("hello", None),
         ("Hello", None),
-        ("HELLO", None),
-        ("123", None),
         ("KX7", None),
         ("Anna's", None),
         ("parse_http_header", "parse_http_header"),
-        ("ERR_4312", "err_4312"),
         ("KX7-PLM42", "kx7-plm42"),
-        ("v1.2.3", "v1.2.3"),
         ("Anna.K@Example.com", "anna.k@example.com"),
         ("HTTPServer", analyze.normal("httpserver")),
-        ("HTTPServer's", analyze.normal("httpserver")),
         ("iPhones", analyze.normal("iphone")),
         ("O'Brien", "o'brien"),
-        ("O’Brien", "o'brien"),
-        ("größe_max", "grosse_max"),
         ("東京", None),
         ("東京-大阪", "東京-大阪"),
     ],
@@ -140,26 +98,17 @@ def test_whole_term(token: str, whole: str | None) -> None:
 @each(
     ("text", "folded"),
     [
-        ("HELLO", "hello"),
         ("Straße", "strasse"),
         ("İ", "i"),
-        ("ı", "i"),
-        ("Ñandú", "nandu"),
         ("ﬁ", "fi"),
         ("ＡＢＣ１２３", "abc123"),
         ("ｶﾞ", "ガ"),
-        ("か\u3099", "が"),
         ("Ё", "е"),
         ("Łódź", "lodz"),
-        ("Ærø", "aero"),
         ("ΣΊΣΥΦΟΣ", "σισυφοσ"),
-        ("Σίσυφος", "σισυφοσ"),
         ("مُحَمَّد", "محمد"),
-        ("أ", "أ"),
         ("שָׁלוֹם", "שלום"),
         ("हिंदी", "हिंदी"),
-        ("서울", "서울"),
-        ("²", "2"),
         ("", ""),
     ],
 )
@@ -169,28 +118,16 @@ def test_fold(text: str, folded: str) -> None:
         assert analyze.fold(unicodedata.normalize(form, text)) == folded  # type: ignore[arg-type]
 
 
-@each("text", ["Straße Ærø İstanbul", "ｶﾞﾗｽ 東京", "مُحَمَّد שָׁלוֹם", "हिंदी ไทย 서울", "ΣΊΣΥΦΟΣ ﬁn"])
-def test_folding_twice_is_folding_once(text: str) -> None:
-    assert analyze.fold(analyze.fold(text)) == analyze.fold(text)
-
-
 @each(
     ("word", "other"),
     [
         ("running", "runs"),
-        ("marathon", "marathons"),
-        ("city", "cities"),
         ("went", "go"),
-        ("gone", "going"),
         ("bought", "buying"),
         ("children", "child"),
-        ("mice", "mouse"),
-        ("wives", "wife"),
         ("was", "is"),
         ("taught", "teaches"),
-        ("feet", "foot"),
         ("sang", "singing"),
-        ("thought", "thinks"),
     ],
 )
 def test_all_forms_of_a_word_are_one(word: str, other: str) -> None:
@@ -202,43 +139,10 @@ def test_words_that_only_look_alike_are_not_one(word: str, other: str) -> None:
     assert analyze.normal(word) != analyze.normal(other)
 
 
-@each("word", ["4312", "kx7", "东京", "cafés", "елки", "", "x"])
-def test_what_is_no_english_word_stays_as_it_is(word: str) -> None:
-    assert analyze.normal(word) == word
-
-
-def test_traditional_characters_are_one_with_simplified_ones() -> None:
-    assert analyze.normal("東京") == analyze.normal("东京")
-
-
-def test_a_word_may_lead_to_one_form_only() -> None:
-    table = analyze._irregular()
-    assert len(table) > 200
-    assert all(form.isascii() and form.isalpha() and form.islower() for form in table)
-    assert not [form for form, base in table.items() if table.get(base, base) != base]
-
-
 # Terms
 
 
-@each(
-    ("one", "other"),
-    [
-        ("runs", "Running"),
-        ("café", "CAFE"),
-        ("don't", "don’t"),
-        ("Anna's", "anna"),
-        ("O'Brien", "O’Brien"),
-        ("ＨＴＴＰ", "http"),
-        ("東京", "東京"),
-        ("ё", "е"),
-    ],
-)
-def test_texts_that_mean_the_same_have_the_same_terms(one: str, other: str) -> None:
-    assert same(one, other)
-
-
-@each("word", ["YouTube", "iPhone", "HTTPServer", "JavaScript", "McDonalds", "GitHub", "LinkedIn"])
+@each("word", ["YouTube", "iPhone", "HTTPServer", "McDonalds"])
 def test_a_name_with_capitals_inside_has_the_term_of_the_plain_word(word: str) -> None:
     assert set(terms(word.lower())) <= set(terms(word))
     assert set(terms(word.upper())) <= set(terms(word))
@@ -260,10 +164,7 @@ def test_a_name_with_capitals_inside_has_the_term_of_the_plain_word(word: str) -
 )
 def test_stop_words_count_for_no_length(text: str, words: int) -> None:
     assert sum(analyze.analyze(token).words for token in analyze.tokens(text)) == words
-
-
-def test_stop_words_have_terms_all_the_same() -> None:
-    assert len(terms("to be or not to be")) == 6
+    assert terms(text), "a stop word has a term all the same"
 
 
 @each(
@@ -271,15 +172,10 @@ def test_stop_words_have_terms_all_the_same() -> None:
     [
         "yesterday",
         "Monday",
-        "MAY",
         "2023",
-        "weeks",
-        "1999-05",
         "last_week",
         "昨天下午去了",
         "3月5日",
-        "七点",
-        "先月",
         "어제",
     ],
 )
@@ -337,22 +233,6 @@ def test_composed_and_decomposed_texts_have_the_same_terms(text: str) -> None:
 @given(st.text(alphabet=st.characters(max_codepoint=0x7F)))
 def test_plain_text_does_not_depend_on_what_stands_beside_it(text: str) -> None:
     assert terms(text + " é")[: len(terms(text))] == terms(text)
-
-
-@given(st.text(min_size=1, max_size=60))
-def test_analysing_twice_gives_the_same(text: str) -> None:
-    assert terms(text) == terms(text)
-
-
-@pytest.mark.parametrize("text", ["x" * 100_000, "東" * 1_000, "ab_" * 10_000])
-def test_long_tokens_are_not_kept(text: str) -> None:
-    before = analyze._analyze_cached.cache_info()
-    terms(text)
-    assert analyze._analyze_cached.cache_info() == before
-
-
-def test_the_memory_for_words_is_bounded() -> None:
-    assert analyze._analyze_cached.cache_info().maxsize == 65_536
 
 
 # What the documentation says

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.text.dates import PartialDate, find_dates, month_start, spans
+from holdfast.text.dates import PartialDate, find_dates, spans
 from soak import cases
 from tables import each
-
-DAY = 86_400_000_000  # microseconds
 
 
 def micros(year: int, month: int, day: int) -> int:
@@ -33,18 +30,11 @@ def fit(date: PartialDate, at: int, first_year: int = 2020, last_year: int = 202
     [
         # ISO 8601
         ("on 2023-10-04", [(2023, 10, 4)]),
-        ("in 2023-10", [(2023, 10, None)]),
-        ("2023-1-5", [(2023, 1, 5)]),
         ("at 2023-10-04T12:30:00Z", [(2023, 10, 4)]),
-        ("from 2023-10-04 to 2023-10-09", [(2023, 10, 4), (2023, 10, 9)]),
         # Chinese, Japanese, Korean
         ("我们在2024年3月5日去了哪里", [(2024, 3, 5)]),
-        ("２０２４年３月", [(2024, 3, None)]),
-        ("3月5号", [(None, 3, 5)]),
         ("2024年", [(2024, None, None)]),
-        ("在2023-10-04那天", [(2023, 10, 4)]),
         ("2024년 3월 5일", [(2024, 3, 5)]),
-        ("13月5日", []),
         ("3个月", []),
         # German
         ("am 3. März 2024", [(2024, 3, 3)]),
@@ -52,62 +42,35 @@ def fit(date: PartialDate, at: int, first_year: int = 2020, last_year: int = 202
         ("im Mai", [(None, 5, None)]),
         ("Mai Tai", []),
         # day and month in both orders
-        ("9 November", [(None, 11, 9)]),
-        ("on the 9th of November", [(None, 11, 9)]),
         ("November 9", [(None, 11, 9)]),
         ("November 9th, 2022", [(2022, 11, 9)]),
-        ("9 November 2022", [(2022, 11, 9)]),
         ("9th of November of 2022", [(2022, 11, 9)]),
         ("1st January, 2nd February and 3rd March", [(None, 1, 1), (None, 2, 2), (None, 3, 3)]),
         # month alone, abbreviated, with a year
-        ("in July", [(None, 7, None)]),
-        ("in July 2022", [(2022, 7, None)]),
-        ("July, 2022", [(2022, 7, None)]),
-        ("JULY 2022", [(2022, 7, None)]),
-        ("Jul 2022", [(2022, 7, None)]),
         ("Sept. 2022", [(2022, 9, None)]),
-        ("5 Sep 2022", [(2022, 9, 5)]),
         ("Dec. 24", [(None, 12, 24)]),
-        ("July 2022 and August 2023", [(2022, 7, None), (2023, 8, None)]),
         ("1 May 9 July 2022", [(None, 5, 1), (2022, 7, 9)]),
         ("July 2022, July 2022", [(2022, 7, None)]),
         # years alone
         ("what happened in 2022?", [(2022, None, None)]),
-        ("1999 or 2000", [(1999, None, None), (2000, None, None)]),
-        ("in July 2022 and in 2023", [(2022, 7, None)]),
         # "may" and others that are no months
         ("may I ask", []),
-        ("what may happen", []),
         ("in May", [(None, 5, None)]),
-        ("since May", [(None, 5, None)]),
         ("last  May", [(None, 5, None)]),
-        ("May 2022", [(2022, 5, None)]),
-        ("5 May", [(None, 5, 5)]),
         ("May 5th", [(None, 5, 5)]),
         ("maybe", []),
         ("dismay 2022", [(2022, None, None)]),
-        ("mar the surface", []),
-        ("a decision", []),
-        ("juliet", []),
         # no dates
         ("", []),
         ("call 555-2023-99", []),
-        ("room 12345", []),
         ("ERR_2023x", []),
         # no date that a calendar has
         ("31 February", []),
-        ("30 February 2024", []),
-        ("31 April", []),
-        ("November 31st", []),
         ("0 March", []),
-        ("45 July 2022", []),
         ("2023-13-45", []),
-        ("2023-00-10", []),
         ("2023-02-30", []),
-        ("29 February 2023", []),
         ("29 February", [(None, 2, 29)]),
         ("29 February 2024", [(2024, 2, 29)]),
-        ("29 February 1900", []),
         ("29 February 2000", [(2000, 2, 29)]),
         ("31 February, or 2 March", [(None, 3, 2)]),
     ],
@@ -152,20 +115,14 @@ def test_long_texts_are_searched_to_the_end(text: str) -> None:
 # Which times a date speaks of
 
 
-def test_a_year_speaks_of_all_its_days() -> None:
-    assert fit(PartialDate(2022), micros(2022, 1, 1)) == 1
-    assert fit(PartialDate(2022), micros(2023, 1, 1) - 1) == 1
-    assert fit(PartialDate(2022), micros(2023, 1, 1)) == 0
-
-
-def test_a_month_speaks_of_all_its_days() -> None:
-    assert fit(PartialDate(2022, 2), micros(2022, 2, 28)) == 1
-    assert fit(PartialDate(2022, 2), micros(2022, 3, 1)) == 0
-
-
-def test_december_ends_with_the_year() -> None:
-    assert fit(PartialDate(2022, 12), micros(2022, 12, 31)) == 1
-    assert fit(PartialDate(2022, 12), micros(2023, 1, 1)) == 0
+def test_a_year_and_a_month_speak_of_all_their_days() -> None:
+    for whole, end in (
+        (PartialDate(2022), micros(2023, 1, 1)),
+        (PartialDate(2022, 2), micros(2022, 3, 1)),
+        (PartialDate(2022, 12), micros(2023, 1, 1)),
+    ):
+        assert fit(whole, micros(2022, whole.month or 1, 1)) == fit(whole, end - 1) == 1
+        assert fit(whole, end) == 0
 
 
 @each(("day", "expected"), [(9, 1.0), (8, 0.7), (12, 0.7), (6, 0.7), (5, 0.4), (13, 0.4), (30, 0.4)])
@@ -175,7 +132,6 @@ def test_a_day_speaks_of_itself_most_and_less_of_the_days_around(day: int, expec
 
 def test_the_last_moment_of_a_day_is_of_that_day() -> None:
     assert fit(PartialDate(2022, 11, 9), micros(2022, 11, 10) - 1) == 1
-    assert fit(PartialDate(2022, 11, 9), micros(2022, 11, 10)) == 0.7
 
 
 @pytest.mark.parametrize("day", [1, 30])
@@ -185,15 +141,8 @@ def test_a_day_at_the_edge_of_its_month_does_not_speak_of_the_next(day: int) -> 
 
 
 def test_without_a_year_every_year_counts() -> None:
-    assert [fit(PartialDate(None, 7), micros(year, 7, 9)) for year in range(2019, 2026)] == [
-        0,
-        1,
-        1,
-        1,
-        1,
-        1,
-        0,
-    ]
+    fits = [fit(PartialDate(None, 7), micros(year, 7, 9)) for year in range(2019, 2026)]
+    assert fits == [0, *[1] * 5, 0]
 
 
 def test_29_february_is_in_leap_years_only() -> None:
@@ -205,9 +154,3 @@ def test_29_february_is_in_leap_years_only() -> None:
 @each("date", [PartialDate(None, 12, 31), PartialDate(9999), PartialDate(None, 1, 1), PartialDate(None, 12)])
 def test_the_first_and_the_last_year_of_the_calendar_have_spans(date: PartialDate) -> None:
     assert all(start < end for start, end, _ in spans(date, 1, 9999))
-
-
-def test_months_follow_each_other() -> None:
-    starts = [month_start(2022, month) for month in range(1, 26)]
-    assert starts[12] == micros(2023, 1, 1)
-    assert all(28 * DAY <= after - before <= 31 * DAY for before, after in pairwise(starts))

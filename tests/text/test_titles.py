@@ -32,7 +32,6 @@ def command(name: str, arguments: str = "") -> str:
             ["Implement the following plan:\n\n# Plan: Split the parser\n\n## Context\n\nOld."],
             "Plan: Split the parser",
         ),
-        (["Setze um:\n\n## Den Parser teilen\n\n### Warum\nLang."], "Den Parser teilen"),
         (["实施以下计划：\n\n# 拆分解析器模块\n\n## 背景\n\n它太长了。"], "拆分解析器模块"),
         (
             ["## Context\n\nThe importer drops the last row.\n\n## Steps\n\n1. Read"],
@@ -50,10 +49,6 @@ def command(name: str, arguments: str = "") -> str:
             ["Implement the following plan:\n\n1. Split the parser in two\n2. Test it"],
             "Split the parser in two",
         ),
-        (
-            ["Please do all of these:\n\n- Split the parser\n- Test it"],
-            "Please do all of these: Split the parser",
-        ),
         (["Plan:\n\n1. Split the parser\n2. Test it"], "Plan: Split the parser"),
         # The first sentence that a person said, but for courtesy.
         (["hi", "Please rename the bell."], "Please rename the bell."),
@@ -61,11 +56,6 @@ def command(name: str, arguments: str = "") -> str:
         ([TRACE], "ValueError: no such day"),
         (["Hi there! I need to change my flight. Can you help?"], "I need to change my flight."),
         (["你好！请修复登录页面的错误。谢谢。"], "请修复登录页面的错误。"),
-        (["Merci ! Corrige le test. Il échoue."], "Corrige le test."),
-        (
-            ["Take a look at e45daa39e8ae and say why. Then mend it."],
-            "Take a look at e45daa39e8ae and say why.",
-        ),
         (["[Image #1]\n\nWhy is **this** so `small`?"], "Why is this so small?"),
         (
             ["<system-reminder>\nBe kind.\n</system-reminder>\nWhere is the lighthouse?"],
@@ -76,10 +66,6 @@ def command(name: str, arguments: str = "") -> str:
             "Show the seconds.",
         ),
         ([f"{LOG}\n\nWhy does it stop?"], "Why does it stop?"),
-        (
-            ["Here is the error:\n\nTypeError: no function\n    at foo (a.js:1:2)"],
-            "Here is the error: TypeError: no function",
-        ),
         # What a client adds is none; the next message may be one.
         (
             [CAVEAT, "[Request interrupted by user]", "<a-b>\nx\n</a-b>", "Where is it now?"],

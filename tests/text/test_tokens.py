@@ -15,16 +15,10 @@ from tables import each
     ("text", "tokens"),
     [
         ("", 0),
-        ("abcd", 1),
-        ("abcde", 2),
         ("x" * 4000, 1000),
         ("日", 2),
-        ("日本", 3),
         ("한국어", 5),
-        ("ひらがなカタカナ", 12),
-        ("，。", 3),
         ("😀", 2),
-        ("😀😀😀", 6),
         ("𠮷", 2),
         ("Ж", 1),
         ("Привет!", 4),
@@ -48,29 +42,10 @@ def test_the_estimate_is_the_sum_of_the_weights_rounded_up(text: str) -> None:
     assert estimate_tokens(text) == math.ceil(sum(map(weight, text)))
 
 
-@given(st.text(), st.text())
-def test_more_text_never_costs_less(text: str, more: str) -> None:
-    assert estimate_tokens(text + more) >= estimate_tokens(text)
-
-
-def test_a_message_costs_its_text_and_an_overhead() -> None:
+def test_a_message_costs_its_text_its_calls_and_an_overhead_for_each() -> None:
+    calls = ToolCall("c1", "find", {"q": "x" * 91}), ToolCall("c2", "find", "x" * 40)
     assert message_tokens(Message("user", "x" * 40)) == 10 + MESSAGE_OVERHEAD
-
-
-def test_a_tool_call_costs_its_name_its_arguments_and_an_overhead() -> None:
-    message = Message("assistant", calls=(ToolCall("c1", "find", {"q": "x" * 91}),))
-    assert message_tokens(message) == 2 * MESSAGE_OVERHEAD + 1 + 25
-
-
-def test_arguments_that_are_no_json_cost_their_text() -> None:
-    message = Message("assistant", calls=(ToolCall("c1", "find", "x" * 40),))
-    assert message_tokens(message) == 2 * MESSAGE_OVERHEAD + 1 + 10
-
-
-def test_each_of_many_calls_costs() -> None:
-    call = ToolCall("c1", "find", {})
-    one, three = (message_tokens(Message("assistant", calls=(call,) * n)) for n in (1, 3))
-    assert three - one == 2 * (one - MESSAGE_OVERHEAD)
+    assert message_tokens(Message("assistant", calls=calls)) == 3 * MESSAGE_OVERHEAD + 1 + 25 + 1 + 10
 
 
 def test_a_counter_of_ones_own_counts_text_names_and_arguments() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -44,19 +42,15 @@ def test_a_handle_without_a_user_acts_for_the_one_that_is_named(unbound: Memory)
         assert [hit.id for hit in unbound.recall("rains")] == [record.id]
     assert (record.agent, record.chat, record.by) == ("coach", "monday", "tool")
     assert unbound.scoped(user="ada").get(record.id) == record
-
-
-def test_after_the_block_nobody_acts(unbound: Memory) -> None:
-    def fail() -> None:
-        with acting_as(user="ada", agent="coach", chat="monday", source="user"):
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    record = unbound.remember("it rains", "finding")
     assert unbound.scope == Scope()
-    assert (record.agent, record.chat, record.by) == ("", "", "agent")
-    assert unbound.scoped(user="ada").records() == []
+    with pytest.raises(KeyError), acting_as(user="bob"):
+        raise KeyError
+    assert unbound.scope == Scope()
+    chat = unbound.chat("news")
+    with acting_as(user="ada"):
+        chat.append(role="system", content="the office is closed")
+        assert unbound.chats() == []
+    assert [info.id for info in unbound.chats()] == ["news"]
 
 
 def test_blocks_nest_and_keep_what_they_do_not_name(quick: Memory) -> None:
@@ -75,8 +69,7 @@ def test_blocks_nest_and_keep_what_they_do_not_name(quick: Memory) -> None:
 
 
 def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
-    with acting_as(user="ada", agent="coach", chat="monday", source="tool") as now:
-        assert (now.user, now.agent, now.chat, now.source) == ("ada", "coach", "monday", "tool")
+    with acting_as(user="ada", agent="coach", chat="monday", source="tool"):
         record = quick.remember("it rains", "finding", by="user", chat="tuesday")
         assert (record.by, record.chat) == ("user", "tuesday")
         assert quick.chat("tuesday").remember("it snows", "finding").chat == "tuesday"
@@ -88,16 +81,12 @@ def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
     "wrong",
     [
         {"user": 5},
-        {"user": "a\nb"},
         {"user": " "},
-        {"user": "x" * 513},
         {"user": "/" * 171},
         {"agent": b"coach"},
-        {"agent": "/" * 171},
         {"chat": ""},
         {"chat": 5},
         {"source": "god"},
-        {"source": ""},
         {"source": ["user"]},
     ],
 )
@@ -134,7 +123,7 @@ def test_a_handle_with_its_own_agent_follows_the_user_only(quick: Memory) -> Non
 
 def test_a_chat_stays_with_the_user_it_was_opened_for(unbound: Memory) -> None:
     with acting_as(user="ada", agent="coach"):
-        chat = unbound.chat("monday")
+        chat, pad, view = unbound.chat("monday"), unbound.scratchpad, unbound.at(0)
         with acting_as(user="bob", agent="chef"):
             chat.append(role="user", content="does it rain?")
             record = chat.remember("it rains", "finding")
@@ -145,35 +134,14 @@ def test_a_chat_stays_with_the_user_it_was_opened_for(unbound: Memory) -> None:
                 run.remember("it pours")
                 assert "it pours" in chat.prompt().system
             assert unbound.chat("monday").history() == []
+            pad["key"] = "value"
+            assert (dict(unbound.scratchpad), view.scope.user) == ({}, "ada")
     chat.append(role="assistant", content="it does")
     assert len(chat.history()) == 2
     assert [info.agent for info in unbound.chats(user="ada")] == ["coach"]
     assert texts(unbound.scoped(user="ada")) == ["it rains"]
     assert texts(unbound.scoped(user="bob")) == []
-
-
-def test_a_chat_opened_for_nobody_is_not_taken_over(unbound: Memory) -> None:
-    chat = unbound.chat("news")
-    with acting_as(user="ada"):
-        chat.append(role="system", content="the office is closed")
-        chat.remember("the office is closed", "finding")
-        assert unbound.records() == []
-    assert texts(unbound) == ["the office is closed"]
-
-
-def test_an_earlier_view_and_a_pad_stay_with_their_user(quick: Memory) -> None:
-    with acting_as(user="ada"):
-        pad = quick.scratchpad
-        quick.remember("it rains", "finding")
-        view = quick.at(1)
-        quick.retract("rains")
-    with acting_as(user="bob"):
-        pad["key"] = "value"
-        assert dict(quick.scratchpad) == {}
-        assert view.scope.user == "ada"
-        assert [record.text for record in view.records()] == ["it rains"]
-        assert [hit.text for hit in view.recall("rains")] == ["it rains"]
-    assert dict(quick.scoped(user="ada").scratchpad) == {"key": "value"}
+    assert dict(unbound.scoped(user="ada").scratchpad) == {"key": "value"}
 
 
 def test_a_chat_without_an_id_is_the_one_that_acts(quick: Memory) -> None:
@@ -203,39 +171,3 @@ def test_threads_act_each_for_its_own(unbound: Memory) -> None:
     users = ["ada", "bob", "eve", "zoe"]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, users)) == [[f"{user} {n}" for n in range(5)] for user in users]
-
-
-def test_a_new_thread_does_not_inherit_who_acts_unless_it_is_given_the_context(quick: Memory) -> None:
-    with acting_as(user="ada"), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: quick.scope.user).result() == ""
-        assert pool.submit(copy_context().run, lambda: quick.scope.user).result() == "ada"
-
-
-def test_tasks_act_each_for_its_own(unbound: Memory) -> None:
-    async def work(user: str) -> tuple[str, str, list[str]]:
-        with acting_as(user=user, chat=f"chat of {user}", source="tool"):
-            for n in range(3):
-                await asyncio.sleep(0)
-                record = await unbound.aio.remember(f"{user} {n}", "finding")
-            found = [one.text for one in await unbound.aio.records()]
-            return record.chat, record.by, found
-
-    async def main() -> list[tuple[str, str, list[str]]]:
-        return await asyncio.gather(*(work(user) for user in ("ada", "bob", "eve")))
-
-    for user, (chat, by, found) in zip(("ada", "bob", "eve"), asyncio.run(main()), strict=True):
-        assert (chat, by, found) == (f"chat of {user}", "tool", [f"{user} {n}" for n in range(3)])
-
-
-def test_an_awaited_chat_stays_with_its_user(quick: Memory) -> None:
-    async def main() -> None:
-        with acting_as(user="ada"):
-            chat = quick.aio.chat("monday")
-        with acting_as(user="bob"):
-            await chat.append(role="user", content="does it rain?")
-            await chat.remember("it rains", "finding")
-
-    asyncio.run(main())
-    assert [info.id for info in quick.chats(user="ada")] == ["monday"]
-    assert texts(quick.scoped(user="ada")) == ["it rains"]
-    assert quick.chats(user="bob") == []

