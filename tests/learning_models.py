@@ -16,7 +16,6 @@ from types import FrameType
 from benchmarks.scripted import Scripted
 from holdfast import Learning, Memory, Record
 from learning_scripts import SESSION, Clock, Model, framed, hold
-from llm_server import Server, completion, prompt_of
 
 PART = 120  # tokens: a third of the session
 CONSTRAINT, SOUL = "Never deploy on Fridays.", "You are the assistant of Ada."
@@ -144,11 +143,6 @@ def until_done(memory: Memory, model: Model, past: Callable[[timedelta], object]
     raise AssertionError(f"there are jobs left: {memory.learning.jobs()}")
 
 
-def serve(model: Callable[[str], str]) -> Server:
-    """Make a server that answers as a model does."""
-    return Server(lambda body: (200, completion(model(prompt_of(body)), tokens=(100, 10))))
-
-
 # Killed
 
 
@@ -183,18 +177,6 @@ _STEPS = {
     ("learning_scripts.py", "__call__"): ("call", "return"),
 }
 _NAMES = {name for _, name in _STEPS}
-
-
-def die_at_each_step(location: str, kind: str, first: int, stride: int) -> int:
-    """Do the job of a kind for a user of its own for each step, in a process that is killed after it.
-
-    The last user is one whose process was not killed, and is returned; all are from `first` on, `stride`
-    apart. This process must have no other threads: it is forked for each.
-    """
-    step = first
-    while _is_killed(lambda user=step: _die(location, kind, user)):  # type: ignore[misc]  # the step is bound now
-        step += stride
-    return step
 
 
 def _die(location: str, kind: str, step: int) -> None:

@@ -25,13 +25,6 @@ def known(memory: Memory) -> str:
     return memory.chat(f"at version {memory.version()} of {memory.scope.agent}").prompt().system
 
 
-def three(memory: Memory) -> list[Record]:
-    return [
-        memory.remember(text, "finding")
-        for text in ("the garden is wet", "The GARDEN gate is open", "the shed is dry")
-    ]
-
-
 def fresh() -> Memory:
     """Open a memory of its own, for a row of a table."""
     return Memory(":memory:", user="ada", admin=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import ChatInfo, Memory, Message
-from holdfast_cli.formats.import_items import ImportedMessage, Item, Skip
+from holdfast_cli.formats.import_items import ImportedMessage, Item
 from holdfast_cli.formats.import_report import ImportReport
 from holdfast_cli.formats.importing import import_paths
 from holdfast_cli.formats.sources import FORMATS, Format, SourceFile, sources
@@ -90,10 +90,6 @@ def messages(items: Sequence[Item]) -> list[tuple[str, str, str]]:
 
 def contents(items: Sequence[Item]) -> list[str]:
     return [content for _, _, content in messages(items)]
-
-
-def skips(items: Sequence[Item]) -> list[tuple[int, str]]:
-    return [(item.line, item.reason) for item in items if isinstance(item, Skip)]
 
 
 def claude(kind: str, uuid: str, parent: str | None, content: object, **more: object) -> Json:

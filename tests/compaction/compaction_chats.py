@@ -118,10 +118,6 @@ def section(prompt: str, tag: str) -> str:
     return "\n".join(lines[lines.index(f"<{tag}>") + 1 : lines.index(f"</{tag}>")])
 
 
-def ranges(summaries: Iterable[Summary]) -> list[tuple[int, int]]:
-    return [(one.first, one.last) for one in summaries]
-
-
 def seqs(messages: Iterable[Message | Hit]) -> list[int]:
     return [message.seq for message in messages]
 
