@@ -6,12 +6,13 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import PATIENCE, AsyncScribe, compact, fresh, leaves, policy, tell
+from compaction_chats import PATIENCE, WAYS, AsyncScribe, compact, fresh, leaves, policy, tell
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from tree_checks import check_tree, covered_by
@@ -173,3 +174,18 @@ def test_a_server_writes_summaries_and_one_that_refuses_leaves_the_session_as_it
         compact(way, chat, served(server))
     assert caught.value.reason == "quota"
     assert (chat.window(), chat.stats(), chat.tree()) == before
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_that_does_not_answer_is_given_up(chat: Chat, way: str) -> None:
+    tell(chat, 40)
+
+    async def llm(prompt: str) -> str:
+        with suppress(TimeoutError):  # or the test would wait for ever
+            await asyncio.wait_for(asyncio.Event().wait(), 1)
+        return "Too late."
+
+    with pytest.raises(ModelFailed) as caught:
+        compact(way, chat, llm, patience=0.05)
+    assert caught.value.reason == "timeout"
+    assert chat.tree() == []
