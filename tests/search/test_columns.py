@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from holdfast.search.columns import MessageColumns
 from holdfast.search.query import parse
 from holdfast.search.segment import IndexedDocument, Segment, build
 from holdfast.text import prose
-from recall_corpora import Said
+from recall_corpora import Said, conversations
+from soak import cases
 from tables import each
 
 MINUTE = 60_000_000
@@ -88,6 +91,18 @@ def test_a_chat_without_pauses_is_cut_into_blocks_of_128() -> None:
     grown = chain([n / 10 for n in range(300)])
     assert [len(docs) for docs in blocks(grown).values()] == [128, 128, 44]
     assert grown.previous[129] == 128
+
+
+@settings(max_examples=cases(60, 300))
+@given(said=conversations(40), cuts=st.lists(st.integers(1, 7), min_size=1, max_size=9))
+def test_documents_are_joined_alike_one_by_one_and_all_at_once(said: list[Said], cuts: list[int]) -> None:
+    docs = documents(said)
+    once, grown = extended([build(docs)]), added(docs, cuts)
+    for name in ("previous", "next", "run", "turn"):
+        assert getattr(once, name)[: len(docs) + 1].tolist() == getattr(grown, name)[: len(docs) + 1].tolist()
+    jumps = [n for n in range(1, len(docs) + 1) if once.previous[n] not in (0, n - 1)]
+    assert sorted(once.jumps()) == sorted(grown.jumps()) == jumps
+    assert blocks(once) == blocks(grown)
 
 
 def test_chats_of_two_agents_under_one_id_are_not_joined() -> None:
