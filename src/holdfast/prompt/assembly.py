@@ -172,15 +172,9 @@ class ChatReader:
         if was_taken and not taken and stats.messages:
             # Another process has erased the chat, and begun it anew.
             return self.prompt(given, query, options, run_notes)
-        if options.strict and prompt.tokens["over"]:
-            raise BudgetExceeded(
-                f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
-                "Raise the budget, shorten `system`, or choose a policy that keeps less.",
-            )
         if writes:
             display.keep()
-            receipt = self._receipt(prompt, snapshot, policy, options.system, query or "")
-            self._note(receipt, snapshot, exists=bool(stats.messages))
+            self._note(self._receipt(prompt, snapshot, policy, options.system, query), snapshot, stats)
         return replace(prompt, omitted=frozen.omitted, degraded=read.degraded if read else None)
 
     def _build(
@@ -211,10 +205,15 @@ class ChatReader:
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
         self.cache.see(self.scope.space, self.chat, prompt.window)
+        if options.strict and prompt.tokens["over"]:
+            raise BudgetExceeded(
+                f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
+                "Raise the budget, shorten `system`, or choose a policy that keeps less.",
+            )
         return prompt
 
     def _receipt(
-        self, prompt: Prompt, snapshot: Snapshot, policy: Policy, system: str, query: str
+        self, prompt: Prompt, snapshot: Snapshot, policy: Policy, system: str, query: str | None
     ) -> Receipt:
         return Receipt(
             seq=0,
@@ -225,7 +224,7 @@ class ChatReader:
             policy=type(policy).__name__,
             parameters=asdict(policy),
             system=prompt_receipts.digest(system),
-            query=prompt_receipts.digest(query),
+            query=prompt_receipts.digest(query or ""),
             summaries=tuple(summary.id for summary in prompt.window.summaries),
             # Named as in `Message.shown`.
             hits=tuple(
@@ -236,9 +235,9 @@ class ChatReader:
             ),
         )
 
-    def _note(self, receipt: Receipt, snapshot: Snapshot, *, exists: bool) -> None:
+    def _note(self, receipt: Receipt, snapshot: Snapshot, stats: ChatStats) -> None:
         """Note what a prompt was made of, where whoever stores its answer finds it."""
-        space, cache = self.scope.space, self.cache
+        space, cache, exists = self.scope.space, self.cache, bool(stats.messages)
         if not cache.worker:
             return
         cache.show(space, self.chat, receipt.hits)
