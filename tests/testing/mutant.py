@@ -1,33 +1,33 @@
-"""How a provider gets a defect: a wrapper that alters some methods, or another class in the fake."""
+"""How a memory gets a defect: a wrapper that alters some of its methods, or of those of its chats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from typing import Any, cast
 
-from fake_chat import FakeChat
-from fake_ledger import Ledger
-from fake_provider import FakeProvider
+from holdfast import Memory
 from holdfast.contract import Provider
 from holdfast.testing.case import Group
 
-Method = Callable[..., object]
+Method = Callable[..., object] | property
+Methods = Mapping[str, Method]
 
 
 class Altered:
-    """A provider or a chat with other methods, whose first argument is what they replace."""
+    """A provider or a chat with other methods and properties, which get what they replace."""
 
-    def __init__(self, inner: object, own: dict[str, Method], of_chats: dict[str, Method]) -> None:
+    def __init__(self, inner: object, own: Methods, of_chats: Methods) -> None:
         self._inner = inner
         self._own = own
         self._of_chats = of_chats
 
     def __getattr__(self, name: str) -> Any:
         if name in self._own:
-            return partial(self._own[name], self._inner)
+            own = self._own[name]
+            return own.__get__(self._inner) if isinstance(own, property) else partial(own, self._inner)
         found = getattr(self._inner, name)
         if name == "chat":
             return lambda id_: Altered(found(id_), self._of_chats, {})
@@ -36,7 +36,12 @@ class Altered:
         return found
 
 
-def altered(inner: object, own: dict[str, Method], of_chats: dict[str, Method]) -> Provider:
+def memory() -> Memory:
+    """Make a memory that may be scoped to any user."""
+    return Memory(":memory:", user="ada", admin=True)
+
+
+def altered(inner: object, own: Methods, of_chats: Methods) -> Provider:
     return cast("Provider", Altered(inner, own, of_chats))
 
 
@@ -67,7 +72,7 @@ class Mutant:
 
     defect: str
     group: Group
-    make: Callable[[Provider], Provider]
+    make: Callable[[Memory], Provider]
 
 
 def of_chats(defect: str, group: Group, **methods: Method) -> Mutant:
@@ -76,24 +81,3 @@ def of_chats(defect: str, group: Group, **methods: Method) -> Mutant:
 
 def of_provider(defect: str, group: Group, **methods: Method) -> Mutant:
     return Mutant(defect, group, lambda inner: altered(inner, methods, {}))
-
-
-def fake_with(chat: type[FakeChat]) -> Callable[[Provider], Provider]:
-    """Make a fake whose chats are others."""
-
-    class Mutated(FakeProvider):
-        def chat(self, name: str, /) -> FakeChat:
-            return chat(name, self._scope, self._space)
-
-    return lambda _: Mutated()
-
-
-def fake_that_knows(ledger: type[Ledger]) -> Callable[[Provider], Provider]:
-    """Make a fake that keeps records otherwise."""
-
-    def make(_: Provider) -> Provider:
-        fake = FakeProvider()
-        fake._space.ledger = fake._ledger = ledger(fake._lock)
-        return fake
-
-    return make

@@ -7,11 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from mutant import Method, Mutant, fake_with, ignoring, of_chats, of_provider, returning
+from mutant import Method, ignoring, of_chats, of_provider, returning
 
-from fake_chat import FakeChat
-from fake_log import Log
-from fake_provider import FakeProvider
 from holdfast import Message, Window
 from holdfast.testing.case import FullChat, full_window
 
@@ -40,16 +37,11 @@ def trimmed(message: Message) -> Message:
     return replace(message, content=" ".join(message.content.split()))
 
 
-class RacyChat(FakeChat):
-    """Read, think, write: whoever wrote meanwhile is lost."""
-
-    def append(self, messages: Sequence[Message], /) -> list[Message]:
-        log = self._space.logs.setdefault(self.id, Log(self.id, ""))
-        copy = replace(log, messages=list(log.messages))
-        stored = copy.append(messages)
-        time.sleep(0)  # let other threads go on
-        log.messages = copy.messages
-        return stored
+def given_up(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
+    """Read, think, write: what is to be written is lost if another wrote meanwhile."""
+    before = chat.stats().messages
+    time.sleep(0)  # let other threads go on
+    return chat.append(messages) if chat.stats().messages == before else []
 
 
 # What authors get wrong
@@ -57,12 +49,6 @@ class RacyChat(FakeChat):
 
 def named_by_its_words(message: Message) -> Message:
     return replace(message, id=message.id or sha256(message.content.encode()).hexdigest())
-
-
-class Called(FakeProvider):
-    """Have a method where a name is expected."""
-
-    name = property(lambda _: lambda: "called")
 
 
 CORE = (
@@ -74,6 +60,6 @@ CORE = (
     of_provider("a timeline has no end", "timeline", timeline=ignoring("timeline", until=None)),
     of_provider("a timeline has one page", "timeline", timeline=ignoring("timeline", cursor=None)),
     of_provider("everybody is the same user", "scopes", scoped=lambda memory, **_: memory.scoped()),
-    Mutant("an append is lost when two come at once", "core", fake_with(RacyChat)),
-    Mutant("a name is a method", "core", lambda _: Called()),
+    of_chats("an append is lost when two come at once", "core", append=given_up),
+    of_provider("a name is a method", "core", name=lambda _: "called"),
 )

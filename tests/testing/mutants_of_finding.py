@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from mutant import ignoring, of_chats, of_provider, returning, reverse
 
 from holdfast import Hit
-from holdfast.testing.case import FullChat
 
 
-def like(chat: FullChat, query: str, scope: str = "both", limit: int = 20) -> list[Hit]:
+def like(chat: Any, query: str, scope: str = "both", limit: int = 20) -> list[Hit]:
     """Search as LIKE does."""
     pattern = re.escape(query).replace("%", ".*").replace("_", ".")
-    hits = [hit for one in ("alpha beta", "file", "discount", "boxes", query) for hit in chat.search(one)]
-    return [hit for hit in hits if re.search(pattern, hit.text, re.IGNORECASE)][:limit]
+    queries = ("alpha beta", "file", "discount", "boxes", query)
+    hits = {hit.id: hit for one in queries for hit in chat.search(one, scope)}
+    return [hit for hit in hits.values() if re.search(pattern, hit.text, re.IGNORECASE)][:limit]
 
 
 FINDING = (

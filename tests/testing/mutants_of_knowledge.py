@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import MutableMapping
-from dataclasses import replace
-from typing import Any, cast
+from collections import ChainMap
+from typing import Any
 
-from mutant import Altered, Mutant, fake_that_knows, ignoring, of_chats, of_provider, returning
+from mutant import Altered, ignoring, of_chats, of_provider, returning
 
-from fake_ledger import Ledger
-from fake_provider import FakeProvider
-from holdfast import Change, ChatInfo, Message, Record, Writer
-from holdfast.contract import Provider
+from holdfast import Change, ChatInfo, Memory, Message, Record
 from holdfast.testing.case import FullChat, FullProvider, FullReading
 from stored_texts import text_of
 
 # What is known
 
 
-class Returning(Ledger):
+def bringing_back(memory: FullProvider, *args: Any, **options: Any) -> Record:
     """Bring back what was taken back when something else is written."""
-
-    def write(self, record: Record) -> Record:
-        self._rows = [one for one in self._rows if not one.retracted]
-        return super().write(record)
-
-
-class Rewriting(Ledger):
-    """Forget what came after the version that is rolled back to."""
-
-    def rollback(self, what: str, agent: str, version: int, by: Writer) -> list[Record]:
-        self.check(version)
-        self._rows = self._rows[:version]
-        return [one for one in self.read(agent) if what in (one.id, one.kind)]
+    gone = [one for one in memory.changes() if one.after is None and memory.get(one.id) is None]
+    for one in gone:
+        memory.rollback(one.id, one.version - 1)
+    return memory.remember(*args, **options)
 
 
-class Unguarded(Ledger):
-    """Let everybody write constraints."""
-
-    def write(self, record: Record) -> Record:
-        return replace(super().write(replace(record, by="user")), by=record.by)
+def rewriting(memory: Memory, what: str, version: int) -> list[Record]:
+    """Forget all that a record said before it is rolled back."""
+    back = memory.rollback(what, version)
+    for one in back:
+        memory.erase(record=one.id)
+    return [memory.remember(one.text, one.kind, by="user") for one in back]
 
 
 def lenient(memory: FullProvider, what: str, **options: Any) -> Record:
@@ -76,9 +63,9 @@ def oldest_changes(memory: FullProvider, limit: int | None = None, **which: Any)
 
 
 KNOWING = (
-    Mutant("a removed constraint comes back", "profile", fake_that_knows(Returning)),
-    Mutant("an agent may add constraints", "profile", fake_that_knows(Unguarded)),
-    Mutant("a rollback rewrites history", "versions", fake_that_knows(Rewriting)),
+    of_provider("a removed constraint comes back", "profile", remember=bringing_back),
+    of_provider("an agent may add constraints", "profile", remember=ignoring("remember", by="user")),
+    of_provider("a rollback rewrites history", "versions", rollback=rewriting),
     of_provider("removing what is not there succeeds", "profile", retract=lenient),
     of_provider("a profile is added to", "profile", remember=added_profile),
     of_provider("a replaced text is kept", "records", replace=added_text),
@@ -88,25 +75,24 @@ KNOWING = (
 )
 
 
-class Blank(FakeProvider):
+class Blank(ChainMap[str, str]):
     """Take a name that is not there for a blank."""
 
-    @property
-    def scratchpad(self) -> MutableMapping[str, str]:
-        return defaultdict(str, super().scratchpad)
+    def __missing__(self, name: str) -> str:
+        return ""
 
 
-class Shared(FakeProvider):
-    """Have one pad for everybody."""
+def blank(memory: FullProvider) -> Blank:
+    return Blank(memory.scratchpad)
 
-    @property
-    def scratchpad(self) -> MutableMapping[str, str]:
-        return self._spaces[""].scratchpad
+
+def shared(memory: FullProvider) -> object:
+    return memory.scoped(user="ada").scratchpad
 
 
 PADS = (
-    Mutant("an unknown name on a pad is blank", "scratchpad", lambda _: Blank()),
-    Mutant("all users have one pad", "scopes", lambda _: Shared()),
+    of_provider("an unknown name on a pad is blank", "scratchpad", scratchpad=property(blank)),
+    of_provider("all users have one pad", "scopes", scratchpad=property(shared)),
 )
 
 
@@ -130,20 +116,10 @@ def oldest_page(chat: FullChat, limit: int | None = None, **place: Any) -> list[
     return chat.history(**place)[:limit]
 
 
-class Constraining(Altered):
+def constraining(memory: FullProvider) -> Altered:
     """Let the background work add a constraint."""
-
-    @property
-    def learning(self) -> Altered:
-        return Altered(
-            self._inner,
-            {"work": lambda memory, **_: memory.remember("Be brief.", "constraint", by="user")},
-            {},
-        )
-
-
-def constraining(inner: Provider) -> Provider:
-    return cast("Provider", Constraining(inner, {}, {}))
+    added = {"work": lambda _, **__: memory.remember("Be brief.", "constraint", by="user")}
+    return Altered(memory.learning, added, {})
 
 
 SESSIONS = (
@@ -155,5 +131,5 @@ SESSIONS = (
     of_chats("a review is always of everything", "review", review=ignoring("review", since=None)),
     of_chats("the system text is lost", "prompt", prompt=ignoring("prompt", system="")),
     of_chats("nothing is recalled for a prompt", "prompt", prompt=ignoring("prompt", query=None)),
-    Mutant("learning adds a constraint", "learn", constraining),
+    of_provider("learning adds a constraint", "learn", learning=property(constraining)),
 )

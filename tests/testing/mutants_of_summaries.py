@@ -2,68 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from threading import RLock
 from typing import Any
 
-from mutant import Mutant, fake_with, of_chats, returning
+from mutant import Mutant, altered, of_chats, returning
 
-from fake_chat import LLM, FakeChat
-from fake_log import Log, Part
-from fake_provider import FakeProvider
-from holdfast import ChatStats, CompactionResult, Message, Summary, Window
-from holdfast.testing.case import FullChat
-from holdfast.types import Expansion, Level
+from holdfast import ChatStats, CompactionResult, Memory, Message, ModelFailed, Summary, Window
+from holdfast.contract import Provider
+from holdfast.prompt.window import Compaction, Lossless
+from holdfast.testing.case import FullChat, full_window
+from holdfast.types import Expansion
+
+LLM = Callable[[str], str]
+LOCK = RLock()
+IMPATIENT = Lossless(compaction=Compaction(patience=1.0))  # with a model that waits for the lock
 
 
-class Forgetful(FakeChat):
+def forgetful(chat: FullChat, *args: Any, **options: Any) -> list[Message]:
     """Drop the messages that a summary stands for."""
-
-    def history(
-        self, limit: int | None = None, *, before: int | None = None, after: int | None = None
-    ) -> list[Message]:
-        return [
-            one for one in super().history(limit, before=before, after=after) if one in self._log().rest()
-        ]
-
-    def stats(self) -> ChatStats:
-        return replace(super().stats(), messages=len(self._log().rest()))
+    summarised = chat.stats().summarised
+    return [one for one in chat.history(*args, **options) if one.seq > summarised]
 
 
-class Locked(FakeChat):
+def forgotten(stats: ChatStats) -> ChatStats:
+    return replace(stats, messages=stats.messages - stats.summarised)
+
+
+def locked_compact(chat: Any, *, budget: int = 8_000, llm: LLM | None = None, **options: Any) -> object:
     """Hold the lock while a model answers."""
-
-    def compact(self, *, full: bool = False, budget: int = 8_000, llm: LLM | None = None) -> CompactionResult:
-        with self._space.lock:
-            return super().compact(full=full, budget=budget, llm=llm)
+    with LOCK:
+        return chat.compact(llm=llm, policy=replace(IMPATIENT, budget=budget), **options)
 
 
-class Mending(FakeChat):
-    """Hide messages behind nothing when a model fails."""
-
-    def compact(self, *, full: bool = False, budget: int = 8_000, llm: LLM | None = None) -> CompactionResult:
-        try:
-            return super().compact(full=full, budget=budget, llm=llm)
-        except RuntimeError:
-            part = self._log().next_part(budget)
-            self._log().store(part or (), "sum_failed", "…", "normal")
-            raise
+def locked_append(chat: FullChat, messages: list[Message]) -> list[Message]:
+    with LOCK:
+        return chat.append(messages)
 
 
-class Unchecked(Log):
+def mending(chat: Any, *, llm: LLM | None = None, **options: Any) -> object:
+    """Hide messages behind summaries when a model fails."""
+    try:
+        return chat.compact(llm=llm, **options)
+    except ModelFailed:
+        chat.compact(**options)
+        raise
+
+
+def storing_both(memory: Memory) -> Provider:
     """Store a summary, whatever stands there by now."""
+    stale: list[Summary] = []
 
-    def store(self, part: Part, name: str, text: str, level: Level) -> Summary | None:
-        if isinstance(part[0], Summary):
-            return super().store(part, name, text, level)
-        made = Log(self.id, "", messages=list(self.messages)).store(part, name, text, level)
-        if made:
-            self.tree[name] = made
-        return made
+    def compact(chat: Any, *, llm: LLM | None = None, **options: Any) -> CompactionResult:
+        before = full_window(chat).summaries
+        result: CompactionResult = chat.compact(llm=llm, **options)
+        if result.noop:
+            stale.extend(full_window(chat).summaries[len(before) :])
+        return result
 
+    def with_stale(window: Window) -> Window:
+        return replace(window, summaries=(*stale, *window.summaries))
 
-class UncheckedChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Unchecked(self.id, "")
+    return altered(memory, {}, {"compact": compact, "window": returning("window", with_stale)})
 
 
 def containers(chat: FullChat, summary: str, *args: int, **options: Any) -> Expansion:
@@ -96,32 +97,23 @@ def shortening(chat: Any, *, llm: LLM | None = None, **options: Any) -> object:
     return chat.compact(llm=llm and (lambda prompt: llm(prompt)[:100] or "nothing"), **options)
 
 
-class Open(FakeProvider):
-    """Open the summaries of everybody."""
-
-    def chat(self, name: str, /) -> FakeChat:
-        spaces = self._spaces
-
-        class OpenChat(FakeChat):
-            def _of_summary(self, summary: str) -> Log:
-                logs = [log for space in spaces.values() for log in space.logs.values()]
-                return next((log for log in logs if summary in log.tree), None) or super()._of_summary(
-                    summary
-                )
-
-        return OpenChat(name, self._scope, self._space)
+def open_to_all(memory: Memory) -> Provider:
+    """Open the summaries of a user for everybody."""
+    own = memory.chat("c")
+    opening = {"describe": property(lambda _: own.describe), "expand": property(lambda _: own.expand)}
+    return altered(memory, {}, opening)
 
 
 SUMMARIES = (
-    Mutant("compaction drops messages", "compact", fake_with(Forgetful)),
-    Mutant("a lock is held while a model answers", "compact", fake_with(Locked)),
-    Mutant("a failing model hides messages", "compact", fake_with(Mending)),
-    Mutant("of two summaries both are stored", "compact", fake_with(UncheckedChat)),
+    of_chats("compaction drops messages", "compact", history=forgetful, stats=returning("stats", forgotten)),
+    of_chats("a lock is held while a model answers", "compact", compact=locked_compact, append=locked_append),
+    of_chats("a failing model hides messages", "compact", compact=mending),
+    Mutant("of two summaries both are stored", "compact", storing_both),
     of_chats("a chat is always crowded", "compact", needs_compaction=lambda *_: True),
     of_chats("summaries leave the window", "compact", window=returning("window", without_summaries)),
     of_chats("an answer of any length is taken", "compact", compact=shortening),
     of_chats("an unknown summary breaks everything", "tools", expand=broken_expansion),
     of_chats("expand gives what contains a summary", "explore", expand=containers),
     of_chats("an unknown summary is empty", "explore", expand=empty_expansion),
-    Mutant("a summary of another user opens", "scopes", lambda _: Open()),
+    Mutant("a summary of another user opens", "scopes", open_to_all),
 )

@@ -7,9 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from fake_provider import FakeProvider
 from holdfast import Memory
-from holdfast.contract import CAPABILITIES, Provider, capabilities
+from holdfast.contract import Provider, capabilities
 from holdfast.providers.tracing import Operation, traced
 from holdfast.testing import Conformance, MinimalProvider
 
@@ -42,10 +41,6 @@ class Observed:
 
     def __call__(self, operation: Operation) -> None:
         assert operation.name in repr(operation)
-
-
-def test_the_fake_claims_all_there_is() -> None:
-    assert capabilities(FakeProvider()) == set(CAPABILITIES)
 
 
 def test_the_minimal_provider_claims_nothing_but_the_core() -> None:

@@ -6,14 +6,13 @@ import doctest
 import unittest
 
 import pytest
+from mutant import memory
 
-import fake_provider
 import holdfast.testing.case
 import holdfast.testing.cases
 import holdfast.testing.conformance
 import holdfast.testing.minimal
-from fake_provider import FakeProvider
-from holdfast import InvalidInput, Message
+from holdfast import InvalidInput, Memory, Message
 from holdfast.contract import CAPABILITIES
 from holdfast.testing import Conformance, MinimalProvider, Report, check
 from holdfast.testing.__main__ import main
@@ -36,13 +35,13 @@ class Forgetful(MinimalProvider):
 
 
 def test_a_report_tells_what_is_claimed_and_what_became_of_it() -> None:
-    report = check(FakeProvider)
+    report = check(memory)
     assert report.ok
-    assert report.provider == "fake"
+    assert report.provider == "holdfast"
     assert report.claims == CAPABILITIES
     assert len(report.results) == len(CASES) == len(report.passed) + len(report.skipped)
     assert str(report).startswith(
-        f"fake: {len(report.passed)} passed, 0 failed, {len(report.skipped)} skipped\n"
+        f"holdfast: {len(report.passed)} passed, 0 failed, {len(report.skipped)} skipped\n"
     )
 
 
@@ -60,10 +59,10 @@ def test_what_is_not_claimed_is_skipped_by_name() -> None:
 
 
 def test_only_some_groups_are_checked_when_named() -> None:
-    report = check(FakeProvider, groups=("search", "scratchpad"))
+    report = check(memory, groups=("search", "scratchpad"))
     assert {one.group for one in report.results} == {"search", "scratchpad"}
     with pytest.raises(InvalidInput, match=r"Unknown groups of cases: nothing\. Use some of core, "):
-        check(FakeProvider, groups=["nothing"])
+        check(memory, groups=["nothing"])
 
 
 def test_each_capability_has_cases() -> None:
@@ -72,16 +71,16 @@ def test_each_capability_has_cases() -> None:
 
 
 def test_the_suite_runs_without_pytest_as_well() -> None:
-    class TestFake(Conformance, unittest.TestCase):
-        def make(self) -> FakeProvider:
-            return FakeProvider()
+    class TestMinimal(Conformance, unittest.TestCase):
+        def make(self) -> MinimalProvider:
+            return MinimalProvider()
 
     class TestForgetful(Conformance, unittest.TestCase):
         def make(self) -> Forgetful:
             return Forgetful()
 
     load = unittest.defaultTestLoader.loadTestsFromTestCase
-    right, wrong = load(TestFake).run(unittest.TestResult()), load(TestForgetful).run(unittest.TestResult())
+    right, wrong = (load(one).run(unittest.TestResult()) for one in (TestMinimal, TestForgetful))
     assert right.testsRun == wrong.testsRun == len(CASES)
     assert right.wasSuccessful()
     assert not wrong.wasSuccessful()
@@ -91,22 +90,18 @@ def test_the_suite_runs_without_pytest_as_well() -> None:
 # The command
 
 
-def another(_: object) -> FakeProvider:
-    return FakeProvider()
+def another(_: object) -> Memory:
+    return memory()
 
 
 @each(
     ("arguments", "code", "told"),
     [
         (["holdfast.testing:MinimalProvider"], 0, f"{check(MinimalProvider)}\n"),
-        (["fake_provider:FakeProvider", "search"], 0, f"{check(FakeProvider, groups=['search'])}\n"),
-        (["fake_provider:FakeProvider", "scratchpad"], 0, "NOT CHECKED whether anything lasts"),
+        (["mutant:memory", "search"], 0, f"{check(memory, groups=['search'])}\n"),
+        (["mutant:memory", "scratchpad"], 0, "NOT CHECKED whether anything lasts"),
         ([f"{__name__}:Forgetful"], 1, "FAILED  core: "),
-        (
-            ["fake_provider:FakeProvider", f"reopen={__name__}:another", "scratchpad"],
-            1,
-            "FAILED  scratchpad: scratchpads last",
-        ),
+        (["mutant:memory", f"reopen={__name__}:another", "scratchpad"], 1, "FAILED  scratchpad: scratchpads"),
         ([], 2, "package.module:factory"),
     ],
 )
@@ -122,10 +117,7 @@ def test_the_command_prints_the_report_and_ends_with_a_code(
 # The examples
 
 
-@each(
-    "module",
-    [holdfast.testing, holdfast.testing.conformance, fake_provider, holdfast.testing.minimal],
-)
+@each("module", [holdfast.testing, holdfast.testing.conformance, holdfast.testing.minimal])
 def test_the_examples_are_true(module: object) -> None:
     names: dict[str, object] = {"MinimalProvider": MinimalProvider, "Report": Report}
     result = doctest.testmod(module, extraglobs=names)  # type: ignore[arg-type]  # a module is what it is
