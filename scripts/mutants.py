@@ -496,7 +496,7 @@ def tests_of_room(room: str, copies: list[Copy], state: str) -> tuple[list[Test]
         tests, broken = passing_tests(
             in_copies(copies, [recording(room, files[n::number]) for n in range(number)])
         )
-        tests = sorted((test for test in tests if not is_of_fake(test)), key=Test.rank)
+        tests = sorted((test for test in tests if not opens_no_memory(test)), key=Test.rank)
         # Once more without flags, in the order in which mutants are run.
         plain, failed = passing_tests(in_copies(copies, [trial(tests[n::number]) for n in range(number)]))
         seconds = {test.id: test.seconds for test in plain}
@@ -522,7 +522,7 @@ def trial(tests: list[Test], *, stop: bool = False) -> Callable[[Copy], list[Not
     return lambda copy: copy.run(limits, files, stop=stop)
 
 
-def is_of_fake(test: Test) -> bool:
+def opens_no_memory(test: Test) -> bool:
     """Return whether a test is one of the kit that opens no memory."""
     return test.id.startswith(KIT) and min(test.statements, default=LINES) >= LINES
 

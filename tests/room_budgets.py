@@ -16,7 +16,7 @@ BUDGETS = {
     "search": 3_364,
     "dedup": 1_353,
     "records": 1_746,
-    "prompt": 1_682,
+    "prompt": 1_680,
     "compaction": 1_864,
     "learning": 3_859,
     "tools": 2_590,
