@@ -12,7 +12,7 @@ APART = {"holdfast.integrations.crewai", "holdfast.integrations.strands"}
 
 
 def test_each_module_that_a_guide_imports_has_a_page() -> None:
-    command = ["make", "--dry-run", "reference"]
+    command = ["make", "--no-print-directory", "--dry-run", "reference"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     pages = {*re.findall(r" (holdfast[\w.]*)", done.stdout.splitlines()[-1])}
     assert [page for page in pages if find_spec(page) is None] == []

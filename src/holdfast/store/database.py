@@ -158,8 +158,8 @@ class Database(ABC):
 
     # A query that finds the table of versions, if it is there.
     find_versions: ClassVar[str] = ""
-    # Whether `alone` is there.
-    has_alone = False
+    # Whether `run_alone` is there.
+    runs_alone = False
     # Statements that let those who write end before a migration, and others wait for it.
     before_migration: ClassVar[Sequence[str]] = ()
 
@@ -245,7 +245,7 @@ class Database(ABC):
         with self.writing() as tx:
             return work(tx)
 
-    def alone(self, statement: str, values: Mapping[str, Value]) -> Row:
+    def run_alone(self, statement: str, values: Mapping[str, Value]) -> Row:
         """Run a transaction that is one statement, and return its row; nothing if it takes a longer one."""
         raise NotImplementedError
 

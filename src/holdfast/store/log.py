@@ -82,7 +82,7 @@ def append(
 
     """
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
-    is_alone = db.has_alone and len(rows) == 1 and not label
+    is_alone = db.runs_alone and len(rows) == 1 and not label
     if is_alone and _append_alone(db, scope, chat, rows[0], prompt):
         return StoredMessages([as_stored(messages[0], rows[0])], added=1)
     # Before each row gets one.
@@ -107,7 +107,7 @@ def _append_alone(db: Database, scope: Scope, chat: str, row: dict[str, Any], pr
     keys = {"space": scope.space, "chat": chat, "given": 0, "doc": 0, "id": f"{random.getrandbits(32):08x}"}
     whole = row | keys
     counted = {"length": 1, "oldest": row["at"], "newest": row["at"], "sum": seal_without_numbers(whole)}
-    numbers = db.alone("append", {**whole, **counted, **agent_values(scope.agent)})
+    numbers = db.run_alone("append", {**whole, **counted, **agent_values(scope.agent)})
     row.update(zip(("seq", "id"), numbers, strict=False))
     return bool(numbers)
 

@@ -45,7 +45,7 @@ class PostgreSQL(Database):
 
     # Not to_regclass: within a transaction it may not see yet what was committed by another.
     find_versions = "SELECT 1 FROM pg_tables WHERE schemaname = 'holdfast' AND tablename = 'schema_version'"
-    has_alone = True
+    runs_alone = True
     before_migration = ("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE",)
 
     def __init__(
@@ -174,8 +174,8 @@ class PostgreSQL(Database):
                 connection.execute(_constant(begin))
             yield _Connection(connection, self.key)
 
-    def alone(self, statement: str, values: Mapping[str, Value]) -> Row:
-        """See `Database.alone`."""
+    def run_alone(self, statement: str, values: Mapping[str, Value]) -> Row:
+        """See `Database.run_alone`."""
         self.check_writable()
         # As texts: the driver would give numbers types by their sizes, and prepare a statement for each.
         texts = {name: None if value is None else str(value) for name, value in values.items()}
@@ -187,7 +187,7 @@ class PostgreSQL(Database):
                 return next(iter(_Connection(connection, b"").all(ALONE[statement], **texts)), ())
             except (*_REFUSALS, psycopg.errors.FeatureNotSupported) as error:
                 # A cluster may refuse every statement that changes several tables.
-                self.has_alone = isinstance(error, _REFUSALS)
+                self.runs_alone = isinstance(error, _REFUSALS)
                 return ()
 
     @contextmanager
@@ -250,7 +250,7 @@ class _Connection:
             cursor.executemany(_pyformat(sql), rows)
 
     def add_messages(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
-        """See `Connection.add_messages`. The last number is kept for `alone`."""
+        """See `Connection.add_messages`. The last number is kept for `run_alone`."""
         self.many(sql, rows)
         self.all(_KEEP, space=rows[-1]["space"], doc=rows[-1]["doc"])
 

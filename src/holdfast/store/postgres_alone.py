@@ -7,7 +7,7 @@ as is the first one of a chat.
 from holdfast.store.agenda import TOUCHED
 from holdfast.store.checksums import WITH_NUMBERS
 from holdfast.store.log import COUNTED
-from holdfast.store.prompt_receipts import DELETE_OLDEST, noting
+from holdfast.store.prompt_receipts import DELETE_OLDEST, note_statement
 from holdfast.store.sessions import OF_AGENT
 
 _SCHEMA = ":schema = (SELECT coalesce(max(version), 0) FROM schema_version)"
@@ -43,5 +43,5 @@ _UNCHANGED = f"""
     SELECT set_config('synchronous_commit', 'off', true) FROM spaces
     WHERE space = :space AND epoch = :epoch AND {_SCHEMA}
     AND EXISTS (SELECT 1 FROM sessions WHERE space = :space AND chat = :chat) FOR UPDATE"""
-NOTE = noting(_UNCHANGED, f", oldest AS ({DELETE_OLDEST})")
+NOTE = note_statement(_UNCHANGED, f", oldest AS ({DELETE_OLDEST})")
 ALONE = {"append": APPEND, "note": NOTE}

@@ -86,15 +86,15 @@ def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epo
     """
     row = {"space": space, "chat": chat, "seq": 0, "worker": worker, **_row(receipt)}
     others: dict[str, Value] = {"worker": worker, "waiting": MAX_WAITING - 1}
-    if db.has_alone and db.alone("note", {**row, **others, "epoch": epoch}):
+    if db.runs_alone and db.run_alone("note", {**row, **others, "epoch": epoch}):
         return
     with db.writing_to(space, lasting=False) as tx:
-        tx.all(noting(), **row, epoch=epoch)
+        tx.all(note_statement(), **row, epoch=epoch)
         tx.all(DELETE_OLDEST, space=space, chat=chat, **others)
 
 
 @cache
-def noting(unchanged: str = _UNCHANGED, also: str = "") -> str:
+def note_statement(unchanged: str = _UNCHANGED, also: str = "") -> str:
     """Return the statement that stores a receipt if nothing has changed; `also` are other parts of it."""
     put = table_rows.replacement("receipts", ("chat", "worker", *_COLUMNS.split(", ")))
     # SQLite takes what follows for a part of the query, where that has no condition.
