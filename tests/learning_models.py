@@ -200,3 +200,15 @@ def _is_killed(run: Callable[[], None]) -> bool:
     status = os.waitpid(child, 0)[1]
     assert os.WIFSIGNALED(status) or status == 0, "a process failed by itself"
     return os.WIFSIGNALED(status)
+
+
+def die_at_each_step(location: str, kind: str, first: int, stride: int) -> int:
+    """Do the job of a kind for a user of its own for each step, in a process that is killed after it.
+
+    The last user is one whose process was not killed, and is returned; all are from `first` on, `stride`
+    apart. This process must have no other threads: it is forked for each.
+    """
+    step = first
+    while _is_killed(lambda user=step: _die(location, kind, user)):  # type: ignore[misc]  # the step is bound now
+        step += stride
+    return step

@@ -31,6 +31,7 @@ SAID = [Said(f"chat{n // 4 % 2}", f"word{n} berlin", minutes=n) for n in range(4
 def indexed(space: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
     """Store two chats, one with tool calls, and an index of several segments."""
     monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "WORTH_STORING", 8)
     monkeypatch.setattr(index, "LARGEST", 16)
     for start in range(0, len(SAID), 8):
         tell(space, SAID[start : start + 8])
@@ -84,6 +85,7 @@ def test_a_user_is_checked_with_all_projects_and_a_project_alone(
     space: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "FREEZE", 2)
+    monkeypatch.setattr(index, "WORTH_STORING", 2)
     shop = space.scoped(project="shop")
     for one in (space, shop, space.scoped(project="blog")):
         tell(one, SAID[:3])

@@ -32,6 +32,7 @@ def test_all_databases_give_the_same_hits_with_the_same_scores(
     tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "FREEZE", 16)
+    monkeypatch.setattr(index, "WORTH_STORING", 16)
     results = []
     for location in (":memory:", str(tmp_path / "memory.db"), postgres_url):
         with Memory(location, user="ada") as memory:
@@ -73,6 +74,7 @@ def test_results_do_not_depend_on_how_the_index_is_cut(
         tell(whole, said)
         expected = ask_all(whole)
         patch.setattr(index, "FREEZE", freeze)
+        patch.setattr(index, "WORTH_STORING", freeze)
         patch.setattr(index, "LARGEST", largest)
         patch.setattr(index, "_BATCH", batch)
         start, step = 0, 0

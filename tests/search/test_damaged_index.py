@@ -31,6 +31,7 @@ QUERIES = ("berlin", "word7 marathon", "word59", "word0 word30")
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "WORTH_STORING", 8)
     monkeypatch.setattr(index, "LARGEST", 16)
 
 
@@ -251,7 +252,8 @@ APPEND_AND_FREEZE = """
 import sys
 from holdfast import Memory
 from holdfast.search import index
-index.FREEZE, index.LARGEST = 4, 16
+index.FREEZE = index.WORTH_STORING = 4
+index.LARGEST = 16
 with Memory(sys.argv[1], user="ada") as space:
     for n in range(10_000):
         space.chat(f"chat{n % 3}").append(role="user", content=f"word{n} berlin")

@@ -62,6 +62,7 @@ def test_what_is_erased_between_reading_and_storing_is_not_in_the_stored_index(
     reopen: Callable[[], Memory], monkeypatch: pytest.MonkeyPatch, source: Source, moment: str
 ) -> None:
     monkeypatch.setattr(index, "FREEZE", 1)
+    monkeypatch.setattr(index, "WORTH_STORING", 1)
     one, two = reopen(), reopen()
     for name, word in (("secret", SECRET), ("other", "marathon")):
         chat = one.chat(name)
@@ -85,6 +86,7 @@ def test_an_erasure_deletes_the_segments_of_every_version(
     reopen: Callable[[], Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "FREEZE", 1)
+    monkeypatch.setattr(index, "WORTH_STORING", 1)
     memory = reopen()
     memory.chat("secret").append(role="user", content=SECRET)
     memory.chat("other").append(role="user", content="marathon")
@@ -100,7 +102,8 @@ WORK = """
 import random, sys
 from holdfast import Memory
 from holdfast.search import index
-index.FREEZE, index.LARGEST = 4, 64
+index.FREEZE = index.WORTH_STORING = 4
+index.LARGEST = 64
 location, name, seed = sys.argv[1:]
 draw = random.Random(seed)
 memory = Memory(location, user="ada")
@@ -124,7 +127,8 @@ ASK = """
 import sys
 from holdfast import Memory
 from holdfast.search import index
-index.FREEZE, index.LARGEST = 4, 64
+index.FREEZE = index.WORTH_STORING = 4
+index.LARGEST = 64
 memory = Memory(sys.argv[1], user="ada")
 print("ready", flush=True)
 while True:

@@ -19,7 +19,7 @@ WRITE_AND_FREEZE = """
 import sys
 from holdfast import Memory
 from holdfast.search import index
-index.FREEZE = 4
+index.FREEZE = index.WORTH_STORING = 4
 location, name, count = sys.argv[1:]
 with Memory(location, user="ada") as memory:
     print("ready", flush=True)
@@ -34,6 +34,7 @@ with Memory(location, user="ada") as memory:
 @pytest.fixture
 def frozen_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "WORTH_STORING", 8)
     monkeypatch.setattr(index, "LARGEST", 64)
 
 

@@ -21,6 +21,7 @@ VERSIONS = (segments.VERSION, segments.VERSION + 1)
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "WORTH_STORING", 8)
     monkeypatch.setattr(index, "LARGEST", 16)
 
 
