@@ -218,3 +218,17 @@ def test_a_damaged_item_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(Damaged, match="item of the LangGraph store cannot be read"):
             HoldfastStore(memory).get(HERE, "k")
         assert not memory.verify().ok
+
+
+def test_items_are_apart_from_all_that_is_recalled_and_erased_with_the_user(memory: Memory) -> None:
+    store = HoldfastStore(memory)
+    fill(store)
+    chat = memory.chat("trip")
+    chat.append({"role": "user", "content": "What do I drink?"})
+    assert not [hit for hit in memory.recall("green tea marathon car") if "tea" in str(hit)]
+    assert "green tea" not in str(chat.prompt(budget=2_000).messages)
+    assert not memory.records()
+    memory.erase(user="ada")
+    assert store.get(HERE, "tea") is None
+    assert store.search(()) == []
+    assert memory.verify().ok

@@ -191,3 +191,12 @@ def test_a_text_that_is_erased_while_the_guard_thinks_leaves_nothing(location: s
 def test_what_cannot_be_asked_is_refused(guard: Any) -> None:
     with pytest.raises(InvalidInput, match="guard"):
         Memory(":memory:", guard=guard)
+
+
+def test_an_erasure_takes_what_was_said_of_the_erased(location: str, clock: Clock) -> None:
+    with opened(location, clock, Guard("card")) as memory:
+        say(memory, SLY)
+        memory.learning.work()
+        memory.erase(chat="c")
+        say(memory, PLAIN)
+        assert flags(memory) == [()]

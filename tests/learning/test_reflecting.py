@@ -136,3 +136,12 @@ def test_an_agent_goes_on_from_the_profile_for_all_agents_and_leaves_it(quick: M
     profiles = {one.agent: one for one in quick.records(kind="profile")}
     assert (profiles[""], profiles["coder"].text) == (shared, f"The user has a cat.\n{LIVES}")
     assert profiles["coder"].meta["of"] == [shared.id]
+
+
+def test_credentials_are_in_no_quote(quick: Memory) -> None:
+    secret = f"I run marathons, and my key is {KEY}."
+    hold(quick, "monday", (secret, "Noted."))
+    quick.learning.reflect(llm=changing(change(RUNS, secret), findings=[finding(RUNS, secret)]))
+    (found,) = quick.quarantine
+    assert (found.text, KEY in str(found)) == (RUNS, False), "no model was shown the key"
+    assert texts(quick, "profile") == [], "the guard flagged the message"

@@ -203,3 +203,17 @@ def test_an_episode_is_told_again_shown_as_a_diff_adopted_and_dropped(memory: Me
     memory.undo(by="user")
     assert episode(memory) == before
     assert memory.verify().ok
+
+
+def test_what_is_erased_while_a_model_reads_is_not_told(memory: Memory) -> None:
+    hold(memory).end()
+    memory.learning.work(llm=telling(SHORT))
+
+    def meanwhile(prompt: str) -> object:
+        memory.erase(chat="shop")
+        return telling(THOROUGH).answers["episode"](prompt)
+
+    result = memory.learning.relearn("episodes", llm=Model({"episode": meanwhile}))
+    assert "erased" in result.failed["shop"]
+    assert memory.records(kind="episode") == []
+    assert memory.verify().ok

@@ -272,3 +272,13 @@ def test_nothing_is_embedded_that_is_not_compared() -> None:
 
 
 # Real embedders
+
+
+def test_what_was_erased_is_not_near(near: Memory) -> None:
+    assert near.recall("bevvy")
+    near.erase(chat="kitchen", messages=1)
+    assert near.recall("bevvy") == []
+
+
+def test_what_another_user_has_is_not_near(near: Memory) -> None:
+    assert near.scoped(user="eve").recall("bevvy") == []
