@@ -9,13 +9,13 @@ from pathlib import Path
 
 import erasures
 import pytest
-from erasures import stored, unavailable
+from erasures import Marks, stored, unavailable
 
-from holdfast import Memory
+from holdfast import Memory, Message
 from programs import start
 from stored_texts import erasures_of
 
-no_patience = erasures.no_patience
+ada, no_patience = erasures.ada, erasures.no_patience
 
 # Others who use the database at the same time
 
@@ -97,3 +97,51 @@ def test_a_killed_erasure_leaves_all_or_nothing(
     memory.erase(user="ada")
     assert b"zqkilledqz" not in stored(shared_location)
     assert memory.verify().problems == ()
+
+
+BESIDE = """
+import sys
+from holdfast import Memory, Message
+memory = Memory(sys.argv[1], user="ada")
+def look():
+    hits = memory.recall("marathon", limit=100)
+    chat = memory.chat("secret")
+    records = [hit.text for hit in hits if hit.source == "record"]
+    print(len(hits), records, [m.seq for m in chat.window().messages], flush=True)
+look()
+while input() == "again":
+    look()
+"""
+
+
+@pytest.mark.slow
+def test_another_process_that_had_the_index_in_memory_finds_none_of_it(
+    ada: Memory, shared_location: str
+) -> None:
+    mark = Marks("o")
+    for chat in ("secret", "other"):
+        ada.chat(chat).append([Message("user", f"marathon {n} {mark(f'{chat} {n}')}") for n in range(5)])
+        ada.chat(chat).remember(f"marathon {chat}", "finding", messages=2)
+    ada.remember([f"filler {n}" for n in range(300)], "finding")
+    with Memory(shared_location, user="ada", admin=True) as handle, start(BESIDE, shared_location) as beside:
+        assert beside.stdin is not None
+        assert beside.stdout is not None
+        handle.recall("marathon")
+
+        def look() -> str:
+            assert beside.stdin is not None
+            assert beside.stdout is not None
+            beside.stdin.write("again\n")
+            beside.stdin.flush()
+            return beside.stdout.readline()
+
+        assert beside.stdout.readline().startswith("12 ")
+        ada.erase(chat="secret", messages=(2, 3))
+        assert look() == "9 ['marathon other'] [1, 4, 5]\n"
+        assert len(handle.recall("marathon", limit=100)) == 9
+        ada.erase(chat="secret")
+        assert look() == "6 ['marathon other'] []\n"
+        assert not any("secret" in place for place in mark.left_in(stored(shared_location)))
+        handle.chat("secret").append(role="user", content="marathon again")
+        assert look().startswith("7 ")
+        assert beside.communicate("stop\n") == ("", "")

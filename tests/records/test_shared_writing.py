@@ -138,3 +138,31 @@ def test_processes_that_write_at_once_lose_nothing(shared_location: str) -> None
             assert own == [f"number {n} of process {process}" for n in range(10)]
         assert len(memory.changes(kind="profile")) == 30
         assert len(memory.records(kind="profile")) == 1
+
+
+SWAP = """
+import sys
+from holdfast import Conflict, Memory
+memory = Memory(sys.argv[1], user="ada")
+seen = memory.get("profile").version
+print("ready", flush=True)
+input()
+try:
+    print(memory.remember(f"Ada, by {sys.argv[2]}", "profile", expected_version=seen).text)
+except Conflict:
+    print("Conflict")
+memory.close()
+"""
+
+
+def test_of_processes_that_expect_the_same_version_one_writes(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
+        memory.remember("Ada runs.", "profile")
+    said = [
+        out.split("\n")[-2] for out in programs.run_together(SWAP, [(shared_location, one) for one in "ab"])
+    ]
+    with Memory(shared_location, user="ada") as memory:
+        profile = memory.get("profile")
+        assert profile is not None
+        assert sorted(said) == [profile.text, "Conflict"]
+        check_history(memory, 2)

@@ -295,3 +295,9 @@ def test_the_command_line_reads_the_key_from_the_environment(
     assert "1 row unproven" in run.invoke(app, ["verify", "--db", location]).stdout
     monkeypatch.setenv("HOLDFAST_KEY", "no digits")
     assert "hexadecimal" in run.invoke(app, ["verify", "--db", location]).stderr
+
+
+def test_a_forger_is_found_out(sealed: str) -> None:
+    change(sealed, CHANGES[2])
+    with Memory(sealed, user="ada", key=KEY) as memory:
+        assert "another checksum" in "\n".join(memory.verify().problems)
