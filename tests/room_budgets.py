@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_483,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_428,
+    "store": 5_427,
     "llm": 1_233,
     "search": 3_364,
     "dedup": 1_353,

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import code
 import inspect
+import logging
 import re
 import subprocess
 import sys
@@ -61,6 +62,12 @@ def test_the_program_of_the_readme_prints_what_it_says(
     assert isinstance(memory, holdfast.Memory)
     with memory:
         assert memory.verify().ok
+
+
+@pytest.fixture(autouse=True)
+def level_given_back(caplog: pytest.LogCaptureFixture) -> None:
+    """Let no other test see the level of the log that a page sets."""
+    caplog.set_level(logging.NOTSET, "holdfast")
 
 
 HOW_TOS = sorted(

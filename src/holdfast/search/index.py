@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
 
-# As many documents are frozen when they came one by one.
+# As many documents that came one by one are stored as a segment.
 FREEZE = 256
 # As many that were analysed at once are stored, so that the next process need not: that takes it about 5 ms.
 WORTH_STORING = 32
@@ -156,8 +156,9 @@ class Index(Generic[C]):
             self._add(self.source.documents(self._database, self.space, after, until))
             if newest - before > _BATCH:
                 self._tell((self.covered - before) / (newest - before), total)
-        if self.covered - before >= WORTH_STORING:
-            self.freeze()
+            if self.covered == newest and newest - before >= WORTH_STORING:
+                # Where another process was quicker, it goes on from the segments of that.
+                self.freeze()
 
     def _tell(self, share: float, total: int) -> None:
         """Report the share of the uncovered documents that is done, as an event."""

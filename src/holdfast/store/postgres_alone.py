@@ -43,5 +43,4 @@ _UNCHANGED = f"""
     SELECT set_config('synchronous_commit', 'off', true) FROM spaces
     WHERE space = :space AND epoch = :epoch AND {_SCHEMA}
     AND EXISTS (SELECT 1 FROM sessions WHERE space = :space AND chat = :chat) FOR UPDATE"""
-NOTE = note_statement(_UNCHANGED, f", oldest AS ({DELETE_OLDEST})")
-ALONE = {"append": APPEND, "note": NOTE}
+ALONE = {"append": APPEND, "note": note_statement(_UNCHANGED, f", oldest AS ({DELETE_OLDEST})")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
@@ -93,12 +92,11 @@ def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epo
         tx.all(DELETE_OLDEST, space=space, chat=chat, **others)
 
 
-@cache
 def note_statement(unchanged: str = _UNCHANGED, also: str = "") -> str:
     """Return the statement that stores a receipt if nothing has changed; `also` are other parts of it."""
-    put = table_rows.replacement("receipts", ("chat", "worker", *_COLUMNS.split(", ")))
-    # SQLite takes what follows for a part of the query, where that has no condition.
-    put = put.replace("VALUES (", "SELECT ").replace(") ON", " FROM unchanged WHERE 1 = 1 ON", 1)
+    columns = ("chat", "worker", *_COLUMNS.split(", "))
+    # Without a condition SQLite takes what follows for a part of the query.
+    put = table_rows.replacement("receipts", columns, "FROM unchanged WHERE 1 = 1")
     return f"WITH unchanged AS ({unchanged}){also} {put} RETURNING 1"
 
 

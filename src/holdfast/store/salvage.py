@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -133,10 +133,10 @@ class _Salvage:
         newest = self._newest(space, "version", *present)
         versions = self._without_erased(_gaps(present, newest), erased, "versions")
         if (gone := _size(docs)) > missing:
-            self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
+            self.lost.append(f"space {space!r}: {gone - missing} messages of chats that are lost as a whole")
             missing = gone
         if versions:
-            self.lost.append(f"{_whose(space)}: the versions {_list_names(versions, _range)} of records")
+            self.lost.append(f"space {space!r}: the versions {_list_names(versions, _range)} of records")
         numbers = [row["number"] for row in self._of("summaries", space)]
         top = {"version": newest, "docs": docs[-1][1] if docs else self._counter(space, "docs")}
         top |= {"summaries": self._newest(space, "summaries", *numbers)}
@@ -151,7 +151,7 @@ class _Salvage:
             try:
                 erased = erasure_receipts.read_ranges(row["id"], row[column])
             except Damaged as error:
-                self.lost.append(f"{_whose(row['space'])}: {error.what.rstrip('.')}")
+                self.lost.append(f"space {row['space']!r}: {error.what.rstrip('.')}")
                 continue
             for first, last in erased:
                 parts = [part for a, b in gaps for part in ((a, min(b, first - 1)), (max(a, last + 1), b))]
@@ -179,13 +179,13 @@ class _Salvage:
         lost = max(0, _size(gone) - erased)
         if session is None:
             self.lost.append(
-                f"{_whose(space)}, chat {chat!r}: its title, its agent, its metadata, "
+                f"space {space!r}, chat {chat!r}: its title, its agent, its metadata, "
                 f"and whether messages after {write_reference(chat, length)} were there"
             )
         if lost:
             names = _list_names(gone, partial(write_reference, chat))
             of_them = f", {erased} of which were erased" if erased else ""
-            self.lost.append(f"{_whose(space)}: the messages {names}{of_them}")
+            self.lost.append(f"space {space!r}: the messages {names}{of_them}")
         row = session or {
             **_UNKNOWN,
             "space": space,
@@ -211,7 +211,7 @@ class _Salvage:
             tx.all("DELETE FROM summaries WHERE space = :space AND chat = :chat", space=space, chat=chat)
             self.saved["summaries"] -= len(nodes)
             what = f"{len(nodes)} summaries, which do not fit any more; compact it again"
-            self.lost.append(f"{_whose(space)}, chat {chat!r}: {what}")
+            self.lost.append(f"space {space!r}, chat {chat!r}: {what}")
         summaries.count_in_chat(tx, space, chat)
 
 
@@ -220,16 +220,20 @@ def _match(raw: RawRow) -> tuple[TableSchema, TableRow] | None:
     for table in tables().values():
         if (table.name in WITHOUT_ROWID) != raw.is_index or table.name in _DERIVED:
             continue
-        key = ("space", *table.key) if raw.is_index else ()
-        # A table without row numbers begins with the columns of its key.
-        order = sorted(table.columns, key=lambda column: (*key, column.name).index(column.name))
-        row = _fit(order, raw.values)
+        row = _fit(_stored_columns(table) if raw.is_index else table.columns, raw.values)
         if row is not None and (row["space"] == DATABASE or is_space(row["space"])):
             return table, row
     return None
 
 
-def _fit(columns: Sequence[Column], values: list[Cell]) -> TableRow | None:
+def _stored_columns(table: TableSchema) -> tuple[Column, ...]:
+    """Return the columns in the order of a table without row numbers: those of its key first."""
+    key = ("space", *table.key)
+    named = {column.name: column for column in table.columns}
+    return (*(named[name] for name in key), *(column for column in table.columns if column.name not in key))
+
+
+def _fit(columns: tuple[Column, ...], values: list[Cell]) -> TableRow | None:
     """Return the row of values, None if their types do not fit; the last columns may be missing."""
     cells = [*values, *(column.default for column in columns[len(values) :])]
     if len(values) > len(columns) or not all(map(Column.fits, columns, cells)):
@@ -300,7 +304,3 @@ def _range(first: int, last: int) -> str:
 def _list_names(gaps: list[Range], name: Callable[[int, int], str]) -> str:
     shown = [name(*gap) for gap in gaps[:_NAMED]]
     return ", ".join(shown) + (", …" if len(gaps) > _NAMED else "")
-
-
-def _whose(space: str) -> str:
-    return f"space {space!r}"

@@ -105,10 +105,10 @@ def replace(
 
     It is done only if `expected` lists the (first, last) of all stored segments of that source and version in
     the space, and the space is still in the `epoch` in which the documents were read: otherwise words erased
-    since would come back.
+    since would come back. It does not wait for the disk: a segment lost in a crash is made again.
     """
     keys: dict[str, Value] = {"space": space, "source": source, "version": segment.version}
-    with db.writing_to(space) as tx:
+    with db.writing_to(space, lasting=False) as tx:
         stored = tx.all(f"SELECT first, last {_FROM_SOURCE} ORDER BY first", **keys)
         if tx.all(_EPOCH, space=space)[0][0] != epoch or stored != list(expected):
             return False

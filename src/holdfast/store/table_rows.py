@@ -53,18 +53,23 @@ def iterate(
 
 
 @cache
-def insertion(table: str, columns: tuple[str, ...]) -> str:
-    """Return the statement that inserts a row with values for some columns, the space among them."""
+def insertion(table: str, columns: tuple[str, ...], source: str = "") -> str:
+    """Return the statement that inserts a row with values for some columns, the space among them.
+
+    With a `source`, such as "FROM others WHERE …", it does so if that has a row.
+    """
     names = ["space", *(name for name in columns if name != "space")]
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES (:{', :'.join(names)})"
+    values = f":{', :'.join(names)}"
+    given = f"SELECT {values} {source}" if source else f"VALUES ({values})"
+    return f"INSERT INTO {table} ({', '.join(names)}) {given}"
 
 
 @cache
-def replacement(table: str, columns: tuple[str, ...]) -> str:
+def replacement(table: str, columns: tuple[str, ...], source: str = "") -> str:
     """Return the statement that inserts such a row, or overwrites these columns of the one with its key."""
     key = ("space", *tables()[table].key)
     changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
-    return f"{insertion(table, columns)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
+    return f"{insertion(table, columns, source)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
 
 
 def add(tx: Connection, table: str, row: Mapping[str, Any]) -> None:
