@@ -149,7 +149,8 @@ def with_day_ranges(text: str) -> str:
     """Write out both days of a range: `3-17 July` and `July 3-17` have two dates."""
     if any(map(str.isdigit, text)):
         for pattern, written in _day_ranges():
-            text = pattern.sub(written, text)
+            # A word in small letters would make of a text in capitals one with names in capitals.
+            text = pattern.sub(written.upper() if text.isupper() else written, text)
     return text
 
 
