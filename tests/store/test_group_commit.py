@@ -5,17 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chat_messages import contents, seqs
-from holdfast import Conflict, Memory, Message, Unavailable
+from holdfast import Conflict, Damaged, Memory, Message, Unavailable
 from holdfast.store import table_rows
 from holdfast.store.database import Connection
 from programs import run, start
@@ -36,15 +37,19 @@ def locked(file: Path) -> Iterator[None]:
 
 def in_one_group(memory: Memory, file: Path, calls: Sequence[Call]) -> list[Future[Any]]:
     """Make calls of as many threads wait for one commit, in their order."""
-    group: Any = memory._runtime.database
-    group = group._group
+    database: Any = memory._runtime.database
+    return grouped(lambda: database._group, locked(file), calls)
+
+
+def grouped(group: Callable[[], Any], lock: AbstractContextManager[None], calls: Sequence[Call]) -> list[Any]:
+    """Make calls of as many threads while what the first waits for is locked."""
     with ThreadPoolExecutor(len(calls)) as pool:
-        with locked(file):
+        with lock:
             futures = []
             for n, call in enumerate(calls):
                 futures.append(pool.submit(call))
-                # The first waits for the file, the others for the first.
-                while group._leader is None or len(group._waiting) < n:
+                # The first waits for the lock, the others for the first.
+                while not group() or group()._leader is None or len(group()._waiting) < n:
                     pass
         for future in futures:
             future.exception()
@@ -80,8 +85,8 @@ def commits(memory: Memory) -> list[str]:
     return made
 
 
-def saying(memory: Memory, text: str, **fields: Any) -> Call:
-    return lambda: memory.chat("monday").append(role="user", content=text, **fields)
+def saying(memory: Memory, text: str, chat: str = "monday") -> Call:
+    return lambda: memory.chat(chat).append(role="user", content=text)
 
 
 def test_all_that_wait_are_committed_at_once(memory: Memory, file: Path) -> None:
@@ -301,3 +306,66 @@ print([one.content for one in chat.history()])
 
 def test_a_thread_of_a_forked_process_waits_for_nobody(file: Path) -> None:
     assert run(FORKED, file) == "['before', 'leading']\n"
+
+
+# On a server, where threads share a commit if they append to one space
+
+
+@contextmanager
+def locked_space(url: str) -> Iterator[None]:
+    """Let nobody write to the space of Ada within the block."""
+    with psycopg.connect(url) as other:
+        other.execute("SELECT 1 FROM holdfast.spaces WHERE space = '/ada' FOR UPDATE")
+        yield
+
+
+def in_one_group_there(memory: Memory, url: str, calls: Sequence[Call]) -> list[Future[Any]]:
+    """Make calls of as many threads wait for one commit on a server, in their order."""
+    database: Any = memory._runtime.database
+    return grouped(lambda: database._groups.get("/ada"), locked_space(url), calls)
+
+
+def transactions(url: str) -> int:
+    """Return how many transactions have stored the messages there are."""
+    with psycopg.connect(url) as other:
+        row = other.execute("SELECT count(DISTINCT xmin::text) FROM holdfast.messages").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.slow
+def test_threads_that_append_to_a_space_of_a_server_share_a_commit(postgres_url: str) -> None:
+    with Memory(postgres_url, user="ada") as memory:
+        saying(memory, "0")()
+        futures = in_one_group_there(memory, postgres_url, [saying(memory, str(n)) for n in range(1, 9)])
+        assert [future.result().seq for future in futures] == list(range(2, 10))
+        assert contents(memory.chat("monday").history()) == [str(n) for n in range(9)]
+        assert transactions(postgres_url) == 3  # the first message, the first thread, and all that waited
+        assert memory.verify().problems == ()
+        # Nothing is left of a space to which no thread appends.
+        assert not memory._runtime.database._groups  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_an_append_that_a_server_refuses_fails_alone(
+    postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Memory(postgres_url, user="ada") as memory:
+        for chat in ("monday", "tuesday"):
+            memory.chat(chat).append(role="user", content="before")
+        with psycopg.connect(postgres_url) as other:
+            other.execute("UPDATE holdfast.sessions SET length = 0 WHERE chat = 'tuesday'")
+        calls = [
+            saying(memory, "a"),
+            saying(memory, "b"),
+            saying(memory, "x", "tuesday"),
+            saying(memory, "c"),
+        ]
+        futures = in_one_group_there(memory, postgres_url, calls)
+        with pytest.raises(Damaged, match="contradict"):
+            futures[2].result()
+        stored = [futures[n].result() for n in (0, 1, 3)]
+        assert sorted(message.seq for message in stored) == [2, 3, 4]
+        assert sorted(contents(memory.chat("monday").history())) == ["a", "b", "before", "c"]
+        assert contents(memory.chat("tuesday").history()) == ["before"]
+    assert caplog.text == ""

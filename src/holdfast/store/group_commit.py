@@ -7,7 +7,7 @@ wait. No thread waits for others to join, and there is none beside those that wr
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
 from threading import Lock
@@ -27,31 +27,18 @@ class Transaction(Connection, Protocol):
         """Whether it is open; an error of the disk may have ended it."""
 
 
-class _Caller(Generic[T]):
+class Caller(Generic[T]):
     """A call that waits until its work is stored, or until it is its turn to lead."""
 
     __slots__ = ("error", "result", "settled", "turn", "work")
-    result: T
+    result: Any
 
-    def __init__(self, work: Callable[[Connection], T]) -> None:
+    def __init__(self, work: T) -> None:
         self.work = work
         self.error: BaseException | None = None
         self.settled = False
         self.turn = Lock()
         self.turn.acquire()
-
-    def join(self, tx: Transaction) -> None:
-        """Do the work in a savepoint; a failure is undone, and its error goes to this caller only."""
-        tx.all("SAVEPOINT caller")
-        try:
-            self.result = self.work(tx)
-        except Exception as error:
-            if not tx.in_transaction:
-                # Nobody's work is left.
-                raise
-            self.error = error
-            tx.all("ROLLBACK TO caller")
-        tx.all("RELEASE caller")
 
     def settle(self, failure: BaseException | None) -> None:
         """Let the caller go on, with the error of the whole transaction, if any."""
@@ -67,19 +54,33 @@ class _Caller(Generic[T]):
         self.turn.release()
 
 
-class GroupCommit:
+def join(caller: Caller[Callable[[Connection], object]], tx: Transaction) -> None:
+    """Do the work of a caller in a savepoint; a failure is undone, and its error goes to this caller only."""
+    tx.all("SAVEPOINT caller")
+    try:
+        caller.result = caller.work(tx)
+    except Exception as error:
+        if not tx.in_transaction:
+            # Nobody's work is left.
+            raise
+        caller.error = error
+        tx.all("ROLLBACK TO caller")
+    tx.all("RELEASE caller")
+
+
+class GroupCommit(Generic[T]):
     """Shared transactions of several threads; one thread does the work of all that wait."""
 
-    def __init__(self, write: Callable[[Callable[[Transaction], object]], object]) -> None:
-        # Runs a function in a transaction.
+    def __init__(self, write: Callable[[Iterator[Caller[T]]], None]) -> None:
+        # Does the work of callers in a transaction, the first of which is the thread that runs it.
         self._write = write
         self._lock = Lock()
-        self._leader: _Caller[Any] | None = None
-        self._waiting: deque[_Caller[Any]] = deque()
+        self._leader: Caller[T] | None = None
+        self._waiting: deque[Caller[T]] = deque()
 
-    def run(self, work: Callable[[Connection], T]) -> T:
+    def run(self, work: T) -> Any:
         """Return the result of `work` when it is committed, or raise its error when that is undone."""
-        caller = _Caller(work)
+        caller = Caller(work)
         try:
             with self._lock:
                 if self._leader is None:
@@ -100,19 +101,18 @@ class GroupCommit:
                 caller.error = None
         return caller.result
 
-    def _lead(self, leader: _Caller[Any]) -> None:
-        group: list[_Caller[Any]] = []
+    def _lead(self, leader: Caller[T]) -> None:
+        group: list[Caller[T]] = []
         failure: BaseException | None = None
 
-        def work(tx: Transaction) -> None:
-            # Without a savepoint: what fails here undoes nobody else's work.
-            leader.result = leader.work(tx)
+        def callers() -> Iterator[Caller[T]]:
+            yield leader
             while self._waiting:
                 group.append(self._waiting.popleft())
-                group[-1].join(tx)
+                yield group[-1]
 
         try:
-            self._write(work)
+            self._write(callers())
         except BaseException as error:
             failure = error
             raise
@@ -120,7 +120,7 @@ class GroupCommit:
             for caller in group:
                 caller.settle(failure)
 
-    def _leave(self, caller: _Caller[Any]) -> None:
+    def _leave(self, caller: Caller[Any]) -> None:
         """Hand the lead on; remove a caller that was interrupted while it waited."""
         with self._lock:
             if self._leader is caller:

@@ -6,9 +6,10 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from holdfast.errors import Damaged, HoldfastError, InvalidInput, MissingExtra, Unavailable
 from holdfast.store import database
@@ -21,6 +22,7 @@ from holdfast.store.database import (
     SerializationFailure,
     Value,
 )
+from holdfast.store.group_commit import Caller, GroupCommit
 
 try:
     import psycopg
@@ -40,6 +42,9 @@ _KEEP = "UPDATE spaces SET docs = :doc WHERE space = :space"
 _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"
 
 
+_Texts = Mapping[str, str | None]
+
+
 class PostgreSQL(Database):
     """A PostgreSQL server through a pool; the tables live in the schema `holdfast`."""
 
@@ -54,6 +59,9 @@ class PostgreSQL(Database):
         super().__init__(key, read_only=read_only)
         # Holds the connection of `one_read`, where a thread is in one.
         self._local = threading.local()
+        # Of each space that threads append to; one whose threads have ended is gone.
+        self._groups: WeakValueDictionary[Value, GroupCommit[_Texts]] = WeakValueDictionary()
+        self._grouping = threading.Lock()
         url, pooled = _read_url(url)
         settings = {
             "search_path": "holdfast",
@@ -175,20 +183,41 @@ class PostgreSQL(Database):
             yield _Connection(connection, self.key)
 
     def run_alone(self, statement: str, values: Mapping[str, Value]) -> Row:
-        """See `Database.run_alone`."""
+        """See `Database.run_alone`. Threads that append to a space at the same time share a commit."""
         self.check_writable()
         # As texts: the driver would give numbers types by their sizes, and prepare a statement for each.
         texts = {name: None if value is None else str(value) for name, value in values.items()}
         texts["schema"] = str(self._migrated)
+        # A receipt waits for no disk; why the main thread takes no part, SQLite's `write_together` says.
+        if statement != "append" or threading.get_ident() == threading.main_thread().ident:
+            return self._run_alone(ALONE[statement], [texts])[0]
+        with self._grouping:
+            group = self._groups.get(values["space"])
+            if group is None:
+                self._groups[values["space"]] = group = GroupCommit(self._append_all)
+        row: Row = group.run(texts)
+        return row
+
+    def _append_all(self, callers: Iterator[Caller[_Texts]]) -> None:
+        group = list(callers)
+        rows = self._run_alone(ALONE["append"], [caller.work for caller in group])
+        for caller, row in zip(group, rows, strict=True):
+            caller.result = row
+
+    def _run_alone(self, sql: str, group: Sequence[_Texts]) -> list[Row]:
+        """Run a statement with each of some values in one transaction; refused are all, or none."""
         with self._connection() as connection:
             if self._pooled:
                 connection.execute(_constant(self._begin))
             try:
-                return next(iter(_Connection(connection, b"").all(ALONE[statement], **texts)), ())
+                # Of statements sent together a pooler may miss the end.
+                with nullcontext() if self._pooled or len(group) == 1 else connection.pipeline():
+                    cursors = [connection.execute(_pyformat(sql), texts, binary=True) for texts in group]
+                return [next(iter(cursor.fetchall()), ()) for cursor in cursors]
             except (*_REFUSALS, psycopg.errors.FeatureNotSupported) as error:
                 # A cluster may refuse every statement that changes several tables.
                 self.runs_alone = isinstance(error, _REFUSALS)
-                return ()
+                return [()] * len(group)
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:

@@ -17,7 +17,7 @@ from typing import TypeVar
 from holdfast.errors import Damaged, Unavailable
 from holdfast.store import database
 from holdfast.store.database import Connection, Database, Durability, PurgeResult, Row, Value
-from holdfast.store.group_commit import GroupCommit
+from holdfast.store.group_commit import Caller, GroupCommit, join
 from holdfast.store.schema import tables
 from holdfast.store.sqlite_errors import LOCKED, SAVE, explain, result_code
 
@@ -113,7 +113,7 @@ class SQLite(Database):
         self._lock = threading.RLock()
         # Memory has one connection.
         self._read_lock = self._lock if self._memory else nullcontext()
-        self._group = GroupCommit(self._write)
+        self._group = GroupCommit(self._write_all)
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
         # Held while a reader is opened, so that closing misses none.
@@ -243,7 +243,18 @@ class SQLite(Database):
         # touch what others wait for. Memory has nothing to wait for.
         if self._memory or threading.get_ident() == threading.main_thread().ident:
             return self._write(work)
-        return self._group.run(work)
+        result: T = self._group.run(work)
+        return result
+
+    def _write_all(self, callers: Iterator[Caller[Callable[[Connection], object]]]) -> None:
+        def work(tx: _Connection) -> None:
+            # The first without a savepoint: what fails there undoes nobody else's work.
+            leader = next(callers)
+            leader.result = leader.work(tx)
+            for caller in callers:
+                join(caller, tx)
+
+        self._write(work)
 
     def _write(self, work: Callable[[_Connection], T]) -> T:
         """Run `work` in a transaction as `writing` does, at half of its cost."""
