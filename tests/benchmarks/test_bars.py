@@ -66,6 +66,7 @@ def test_labelled_sessions_are_those_of_the_data(shared_data: Path) -> None:
         assert found == list(judged.statements)
 
 
+@pytest.mark.slow
 def test_a_model_that_obeys_every_page_gets_nothing_from_one_trusted() -> None:
     """It repeats all of tools, and of assistants after them, as observations and in the profile."""
 

@@ -207,6 +207,7 @@ def test_what_is_installed_stands_beside_recall_and_appends(locomo: Path, tmp_pa
     assert set(tmp_path.iterdir()) == {locomo}
 
 
+@pytest.mark.slow
 def test_what_is_worse_than_landed_is_named(locomo: Path, tmp_path: Path) -> None:
     file, row = tmp_path / "landed", "recall, 5 messages × FTS5"
     words = ("side-by-side", locomo, "--only", "recall", "--size", 5, "--folder", tmp_path, "--landed", file)
@@ -236,6 +237,7 @@ def test_speed_measures_all_its_parts(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_context_says_what_prompts_and_summaries_have(tmp_path: Path) -> None:
     weather = ["The weather is dull, " * 200] * 16  # more than all budgets
     said = ["I adopted a grey cat\n& a <small> dog.", "My train to Porto leaves tomorrow.", *weather]
@@ -252,6 +254,7 @@ def test_context_says_what_prompts_and_summaries_have(tmp_path: Path) -> None:
     assert kept["the beginning"]["all"] == 100.0, "both answers are there"
 
 
+@pytest.mark.slow
 def test_compaction_is_measured_on_long_sessions(tmp_path: Path) -> None:
     said = [f"I sold {n} pots at the market in town number {n}, all of a day. " * 14 for n in range(120)]
     rows = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)]
@@ -263,6 +266,7 @@ def test_compaction_is_measured_on_long_sessions(tmp_path: Path) -> None:
     assert [table.title.split(":")[0] for table in tables] == ["Compaction without a model"]
 
 
+@pytest.mark.slow
 def test_records_are_measured_and_examples_judged(tmp_path: Path) -> None:
     old = "The user lives in Berlin."
     labels = {old: "duplicate", "Redis listens on port 6379.": "new", "The user lives in Lisbon.": "update"}

@@ -146,6 +146,7 @@ def with_a_key(cli: Cli) -> str:
         return next(one.id for one in chat.tree() if one.first == 1 and not one.depth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("json", [[], ["--json"]])
 def test_credentials_are_masked_unless_the_person_asks(cli: Cli, json: list[str]) -> None:
     leaf = with_a_key(cli)

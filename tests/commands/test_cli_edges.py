@@ -148,6 +148,7 @@ def test_a_bug_is_not_hidden(sample: Cli, monkeypatch: pytest.MonkeyPatch) -> No
     assert isinstance(result.exception, ZeroDivisionError)
 
 
+@pytest.mark.slow
 def test_a_command_loads_its_own_module_and_only_what_that_needs(sample: Cli) -> None:
     code = """if True:
         import atexit, sys

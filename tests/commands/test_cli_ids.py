@@ -37,6 +37,7 @@ def ids(cli: Cli) -> dict[str, str]:
 
 
 # The letters stand for ids, in small for beginnings of them.
+@pytest.mark.slow
 @each(
     "line",
     [

@@ -48,6 +48,7 @@ def there(cli: Cli, postgres_url: str, tmp_path: Path) -> Cli:
     return cli
 
 
+@pytest.mark.slow
 def test_postgres_finds_and_checks_the_same(there: Cli) -> None:
     words = ("recall", "which exercise did my physio give me", "--limit", "3")
     assert there.json(*words)["hits"] == there.json(*words, "--db", there.db, "--user", "")["hits"]
@@ -57,6 +58,7 @@ def test_postgres_finds_and_checks_the_same(there: Cli) -> None:
     assert "pg_dump" in there.complaint("backup", there.folder / "copy.db")
 
 
+@pytest.mark.slow
 def test_postgres_keeps_records_summaries_and_episodes(there: Cli, postgres_url: str) -> None:
     one = there.json("remember", "Tea at five", "--kind", "finding")["record"]["id"]
     there.run("replace", one, "Tea at six")

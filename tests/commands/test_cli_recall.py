@@ -93,6 +93,7 @@ def tea(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return cli
 
 
+@pytest.mark.slow
 def test_why_goes_by_meaning_as_recall_does(tea: Cli) -> None:
     assert "Run `holdfast work`." in tea.text("recall", "bevvy tea")
     assert "embedded  2 of 2, by model2vec:" in tea.text("work")

@@ -52,6 +52,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, 
     return file.read_bytes(), {"SUMMARY": node, "RECORD": finding, "HOSTILE": HOSTILE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 @each(
     "line",

@@ -75,6 +75,7 @@ ANSWERS: list[tuple[tuple[str, ...], str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @each(("answers", "level", "text"), ANSWERS)
 def test_what_becomes_of_an_answer(answers: tuple[str, ...], level: str, text: str) -> None:
     chat, scribe = fresh(), Scribe(in_turn(*answers))

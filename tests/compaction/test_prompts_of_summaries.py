@@ -6,6 +6,7 @@ import re
 from html import unescape
 from pathlib import Path
 
+import pytest
 from compaction_chats import (
     Scribe,
     compact,
@@ -78,6 +79,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @each("text", HOSTILE)
 def test_hostile_words_stay_in_the_frame_of_the_outline(tmp_path: Path, text: str) -> None:
     chat, own = (

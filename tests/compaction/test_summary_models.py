@@ -155,6 +155,7 @@ def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory, kind: str) -> 
 # Over the wire
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "named"), [("called", True), ("awaited", False)])
 def test_a_server_writes_summaries_and_one_that_refuses_leaves_the_session_as_it_was(
     chat: Chat, server: Server, way: str, named: bool, monkeypatch: pytest.MonkeyPatch

@@ -93,6 +93,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.slow
 @each("sql", DAMAGES.values())
 def test_damage_is_found(whole: Path, tmp_path: Path, sql: str) -> None:
     file = tmp_path / f"{abs(hash(sql))}.db"

@@ -82,6 +82,7 @@ def test_an_incremental_compaction_makes_one_pass() -> None:
 # A chat that grows
 
 
+@pytest.mark.slow
 @each(
     ("how", "llm"),
     [(policy(600, fan_in=(3, 2)), None), (buffer(keep=5), Scribe(LONG)), (lossless(1_000), Scribe("Boxes."))],

@@ -60,6 +60,7 @@ def test_what_stands_out_in_meaning_is_not_simply_new() -> None:
     assert relate(new, [old], prominence=[6.0]).kind == "unsure"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_what_is_in_doubt_is_different(old: str, new: str) -> None:
     kind = relate(new, [old]).kind

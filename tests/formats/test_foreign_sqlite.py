@@ -190,6 +190,7 @@ def test_damage_is_reported_before_rows_are_read(large: Path) -> None:
         notes(large)
 
 
+@pytest.mark.slow
 def test_pages_that_form_a_maze_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Too large to be checked first, and each level leads 50 times to the next: 50 ** 8 rows.
     monkeypatch.setattr(foreign_sqlite, "_MAX_CHECKED", 0)

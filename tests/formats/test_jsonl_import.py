@@ -108,6 +108,7 @@ def said(memory: Memory) -> dict[str, list[str]]:
 HI: list[Json] = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
 
 
+@pytest.mark.slow
 @each(
     ("first", "second", "kept"),
     [

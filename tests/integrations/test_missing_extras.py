@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from programs import run
 
 # Of each adapter its module, what it offers, the package that it needs, and the extra that installs it.
@@ -35,6 +37,7 @@ for module, name, package in adapters:
 """
 
 
+@pytest.mark.slow
 def test_without_its_framework_each_adapter_names_the_extra() -> None:
     told = run(WITHOUT, *(" ".join(one) for *one, _ in ADAPTERS)).splitlines()
     assert [line.partition("Run in a checkout of Holdfast: ")[2] for line in told] == [

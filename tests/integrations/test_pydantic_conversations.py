@@ -129,6 +129,7 @@ async def state(store: ConversationStore) -> object:
     return seen
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(15, 180))
 @given(st.lists(STEPS, max_size=12))
 @example([("save", "a", 2, None), ("fork", "a", 1, "d%"), ("save", "d%", 1, None), ("branch", "a", 1, None)])

@@ -126,6 +126,7 @@ def check(app: Memory, clock: Clock) -> None:
                 assert worker.learning.work(everyone=True, llm=llm, dry_run=True).noop
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(8, 300))
 @given(st.lists(STEPS, min_size=3, max_size=12))
 def test_rounds_miss_nothing(steps: Sequence[tuple[str, str, int]]) -> None:

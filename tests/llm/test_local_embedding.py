@@ -58,6 +58,7 @@ def test_a_model2vec_model_is_loaded_from_a_folder(tmp_path: Path) -> None:
     np.testing.assert_array_equal(vectors(made, "tea", query=True), [tea])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["model.onnx", "onnx/model.onnx"])
 def test_a_folder_of_fastembed_is_loaded(tmp_path: Path, file: str) -> None:
     made = embedder(f"fastembed:{built_onnx(tmp_path, file=file)}")

@@ -71,6 +71,7 @@ STEPS = st.lists(st.lists(SIZES, min_size=1, max_size=4), max_size=4)
 TURNS = st.lists(st.tuples(SIZES, STEPS, SIZES), max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(20, 400), deadline=None)
 @given(TURNS, SIZES, STEPS, SIZES, st.booleans(), st.sampled_from([300, 1_000, 2_000, 4_000, 8_000]))
 def test_whatever_the_sizes_the_request_is_there_and_all_of_it_fits(

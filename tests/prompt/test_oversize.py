@@ -398,6 +398,7 @@ def test_a_placeholder_stays_one_to_the_byte(memory: Memory) -> None:
 # Real sessions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [1_000, 4_000, 16_000])
 def test_real_sessions_of_agents_fit_and_keep_their_pairs(shared_data: Path, budget: int) -> None:
     with Memory(":memory:") as memory:

@@ -78,6 +78,7 @@ with Memory(sys.argv[1]) as memory:
 """
 
 
+@pytest.mark.slow
 def test_an_index_that_is_killed_while_it_is_made_goes_on_and_says_so(tmp_path: Path) -> None:
     path, told = tmp_path / "a.db", list[Event]()
     with Memory(path, user="ada") as memory, Memory(tmp_path / "b.db", user="ada") as other:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from holdfast import Memory
 from holdfast.store import space_rows
 from programs import run
@@ -55,6 +57,7 @@ def kept(memory: Memory) -> int:
     )
 
 
+@pytest.mark.slow
 def test_the_next_process_does_not_look_at_long_messages_again(shared_location: str) -> None:
     with Memory(shared_location, user="ada") as memory:
         for chat, text in LONG.items():
@@ -85,6 +88,7 @@ def test_the_next_process_does_not_look_at_long_messages_again(shared_location: 
         assert memory.verify().ok
 
 
+@pytest.mark.slow
 def test_the_callers_guard_overrules_what_is_kept(shared_location: str) -> None:
     with Memory(shared_location, user="ada", guard=lambda text: "quagga" in text) as memory:
         memory.chat("orders").append(role="user", content=LONG["orders"])

@@ -46,6 +46,7 @@ def check(memory: Memory, queries: list[str], **filters: object) -> None:
             assert list(by_kernel) == list(memory.recall(query, **filters))  # type: ignore[arg-type]  # the same
 
 
+@pytest.mark.slow
 @given(st.lists(conversations(30), min_size=3, max_size=3), st.lists(texts(), max_size=3), st.integers(1, 30))
 @settings(max_examples=cases(10, 1_000))
 def test_hits_are_those_of_numpy(spaces: list[list[Said]], asked: list[str], limit: int) -> None:
@@ -153,6 +154,7 @@ def test_without_a_compiler_numpy_is_told(
         assert "recalls go by numpy" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("built", ["", "; older.VERSION = 1"])
 def test_a_kernel_of_another_version_is_not_used(built: str) -> None:
     program = (

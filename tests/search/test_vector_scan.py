@@ -33,6 +33,7 @@ def filled(rows: NDArray[np.float32]) -> VectorMatrix:
     return matrix
 
 
+@pytest.mark.slow
 @given(
     count=st.integers(1, 60),
     dimension=st.integers(1, 130),

@@ -6,6 +6,8 @@ import json
 import threading
 from collections.abc import Mapping
 
+import pytest
+
 from holdfast import Memory
 
 DE = {"lang": "de"}
@@ -53,6 +55,7 @@ def test_a_model_asks_for_many_values_and_not_for_many_conditions(memory: Memory
         assert "$in" in refused.text
 
 
+@pytest.mark.slow
 def test_writers_and_readers_at_once(shared_location: str) -> None:
     """Each reader finds all that was acknowledged before it asked."""
     errors: list[BaseException] = []

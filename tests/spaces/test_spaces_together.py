@@ -29,6 +29,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_a_right_that_is_revoked_ends_at_once_in_a_process_that_reads(shared_location: str) -> None:
     with Memory(shared_location) as app:
         app.scoped(team="core").remember("Deployments need two reviews")

@@ -120,6 +120,7 @@ print(memory.backup(sys.argv[2]).ok)
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_no_half_of_a_file(filled: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()

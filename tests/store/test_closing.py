@@ -97,6 +97,7 @@ for turn in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_a_memory_closed_under_its_threads_ends_each_call_well(location: str) -> None:
     # In a program of its own: what closes a connection that is in use crashes the interpreter.
     assert run(CLOSED_UNDER_ITS_THREADS, location, 4 if "://" in location else 15) == ""

@@ -240,6 +240,7 @@ def test_a_place_that_cannot_be_written_or_read_is_reported(
         assert list(public.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_and_is_reported(tmp_path: Path) -> None:
     script = """
 import resource, sys

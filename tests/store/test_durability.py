@@ -86,6 +86,7 @@ def test_a_process_killed_while_it_opens_leaves_a_database_that_opens(
         memory.close()
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_without_closing_loses_nothing(
     shared_location: str, reopen: Callable[[], Memory]
 ) -> None:

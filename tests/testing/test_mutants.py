@@ -33,6 +33,7 @@ def test_there_is_a_defect_for_each_group_of_cases() -> None:
     assert {mutant.group for mutant in MUTANTS} == {one.group for one in CASES}
 
 
+@pytest.mark.slow
 def test_without_another_defect_only_that_nothing_lasts_is_found() -> None:
     report = check(lambda: altered(memory(), {}, {}), reopen=lambda _: memory())
     lasting = {one.name for one in CASES if one.lasts}

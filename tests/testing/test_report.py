@@ -34,6 +34,7 @@ class Forgetful(MinimalProvider):
         return ForgetfulChat(name, self._logs, self._lock)
 
 
+@pytest.mark.slow
 def test_a_report_tells_what_is_claimed_and_what_became_of_it() -> None:
     report = check(memory)
     assert report.ok
