@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Explanation, InvalidInput, Memory, Message
@@ -33,8 +33,16 @@ def places(explanation: Explanation) -> dict[str, tuple[tuple[str, ...], int]]:
 # Against the recall itself
 
 
+# Fifteen messages in one block, of which one has a word of the query.
+BESIDE = [
+    Said("a", text, "user", minutes=0)
+    for text in [*["berlin"] * 3, "berlin berlin berlin", "berlin", "berlin", "Ёлка", *["berlin"] * 8]
+]
+
+
 @pytest.mark.slow
 @settings(max_examples=cases(15, 180))
+@example(BESIDE, "strasse cafe ёлка", None, None, 0)
 @given(
     said=conversations(),
     query=st.sampled_from(QUERIES),

@@ -69,7 +69,7 @@ def explain(
         hit, label = candidate.document.hit, reader.scope.reference(candidate.space)
         hit = changed(hit, space=label)
         near = candidate.view.near or parsed.dates or parsed.spans
-        has_rank = bool(near or any(word.places for word in words))
+        has_rank = bool(near or any(word.places for word in words) or _is_beside_a_match(candidate))
         hits, rank = _find_rank(reader, parsed, filters, hit if has_rank and not excluded else None)
     hit = hits[rank - 1] if rank else hit
     if not rank and not excluded and any(map(partial(_says_the_same, hit), hits)):
@@ -114,6 +114,17 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
     raise InvalidInput(
         f"{shown(reference if identity else what)} was not found in this scope.",
         "Pass a hit, a message as CHAT#N or SPACE|CHAT#N, or the id of a record or a summary.",
+    )
+
+
+def _is_beside_a_match(candidate: Candidate) -> bool:
+    """Return whether a word of the query stands in the same block of the chat."""
+    view, terms = candidate.group[candidate.place]
+    if not isinstance(view.columns, MessageColumns):
+        return False
+    blocks, own = view.columns.block, candidate.document.number
+    return any(
+        _has(blocks[docs], blocks[[own]]) for term in terms for docs in (term.said.docs, term.output.docs)
     )
 
 
