@@ -9,7 +9,7 @@ NAMES_OF_THE_PORT = 85
 BUDGETS = {
     "errors types settings kinds events contract": 1_928,
     "text": 2_483,
-    "safety": 1_824,
+    "safety": 1_787,
     "messages": 860,
     "store": 5_427,
     "llm": 1_233,
