@@ -268,7 +268,7 @@ def judge_texts(path: Path) -> Judged:
     rows = texts(path)
     sides: dict[str, dict[str, list[bool]]] = {"harmful": {"all": []}, "harmless": {"all": []}}
     for row in sorted(rows, key=lambda row: str(row["kind"])):
-        stopped = any(one.severity == "high" for one in guard.scan(row["text"]))
+        stopped = bool(guard.scan(row["text"]))
         for kind in ("all", row["kind"]):
             sides["harmful" if row["harmful"] else "harmless"].setdefault(kind, []).append(stopped)
     counts = {

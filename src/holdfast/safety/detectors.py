@@ -92,7 +92,7 @@ def find_threats(text: str, *, closely: bool) -> list[Finding]:
         words = _words(views.folded.text.lower())
         if not text.isascii():
             mixed = alphabets.find_mixed(text)
-            findings += (Finding("disguise", *span, "high", "a word of two alphabets") for span in mixed)
+            findings += (Finding("disguise", *span, "a word of two alphabets") for span in mixed)
     findings += credentials.find_secrets(views.folded, words)
     if not text.isascii() and INVISIBLE.search(text):
         findings += invisible.find_invisible(text)
@@ -122,11 +122,11 @@ def _encoded_orders(folded: Folded, words: AbstractSet[str], depth: int) -> Iter
     for text in sorted(dict.fromkeys(reading.text for reading in readings), key=_score, reverse=True):
         if room > 0:
             nested = _injections(_views(text), closely=True, depth=depth)
-            messages[text] = next((finding.message for finding in nested if finding.severity == "high"), "")
+            messages[text] = next((finding.message for finding in nested), "")
             room -= len(text)
     for reading in readings:
         if message := messages.get(reading.text):
-            yield Finding("disguise", *folded.span(reading.start, reading.end), "high", f"{message}, encoded")
+            yield Finding("disguise", *folded.span(reading.start, reading.end), f"{message}, encoded")
 
 
 def _score(text: str) -> float:
@@ -140,7 +140,7 @@ def _finding(views: _Views, offset: int, order: Order) -> Finding:
     start, end = offset + order.start, offset + order.end
     span = views.plain.span(start, end)
     kind = _kind(views.text[slice(*span)], views.lower[start:end])
-    return Finding(kind, *span, order.severity, order.message)
+    return Finding(kind, *span, order.message)
 
 
 def undisguised(text: str, folded: Folded) -> Folded:
@@ -156,13 +156,8 @@ def undisguised(text: str, folded: Folded) -> Folded:
     return view
 
 
-def read_orders(lower: str) -> tuple[list[Sentence], list[Order]]:
-    """Return the sentences of a folded text in lower case, and the orders in it."""
-    sentences = injection_roles.read_sentences(lower)
-    return sentences, _orders(lower, sentences)
-
-
-def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
+def orders_in(lower: str, sentences: list[Sentence]) -> list[Order]:
+    """Return the orders in a folded text in lower case, of these sentences."""
     words = _words(lower)
     intents = (
         injection_rules.judge(lower, start, end, message, f"intent: {message}")
@@ -177,7 +172,7 @@ def _orders_of_passages(views: _Views, *, closely: bool, room: int) -> Iterator[
     for start, end in _passages(views.lower, closely=closely, room=room):
         passage = views.text[slice(*views.plain.span(start, end))], views.lower[start:end]
         if passage not in judged:
-            judged[passage] = list(_judge(*passage, closely=closely))
+            judged[passage] = _judge(*passage, closely=closely)
         yield from (_finding(views, start, order) for order in judged[passage])
 
 
@@ -218,20 +213,17 @@ def _and_without_label(lower: str, spans: list[tuple[int, int]]) -> list[tuple[i
     return spans + [(label.end(), end) for label, end in labels if label]
 
 
-def _judge(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
-    """Yield the orders in a passage; grave ones only where it is likely to be meant for the model."""
+def _judge(text: str, lower: str, *, closely: bool) -> list[Order]:
+    """Return the orders in a passage that is likely to be meant for the model."""
     sentences = injection_roles.read_sentences(lower)
     if not closely and injection_weights.scores_low(sentences):
-        return
-    orders = _orders(lower, sentences)
+        return []
+    orders = orders_in(lower, sentences)
     example = features(text, lower, sentences, orders, injection_weights.weights())
     likely = _forest().judge([example])[0, 1]
     if likely < _THRESHOLD_WORDED or (likely < _THRESHOLD and not _is_worded_as_order(lower)):
-        yield from (order._replace(severity="low") for order in orders)
-        return
-    yield from orders
-    if not any(order.severity == "high" for order in orders):
-        yield _highest_scoring(sentences)
+        return []
+    return [order for order in orders if order.severity == "high"] or [_highest_scoring(sentences)]
 
 
 def _is_worded_as_order(lower: str) -> bool:
@@ -247,9 +239,9 @@ def _wordings() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 def _highest_scoring(sentences: Sequence[Sentence]) -> Order:
     """Return the sentence with the highest score as an order."""
     weights = injection_weights.weights()
-    words = map(injection_weights.words, sentences)
-    scores = [injection_weights.word_score(words_of_sentence, weights) for words_of_sentence in words]
-    most = sentences[scores.index(max(scores))]
+    most = max(
+        sentences, key=lambda part: injection_weights.word_score(injection_weights.words(part), weights)
+    )
     start = most.start + len(most.text) - len(most.text.lstrip())
     return Order(start, start + len(most.text.strip()), "high", "worded like an order to the model", "")
 
