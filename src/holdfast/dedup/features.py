@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from holdfast.dedup.alignment import Alignment, alike, difference
+from holdfast.dedup.alignment import VALUES, Alignment, alike, difference
 from holdfast.dedup.parsed_text import FAMILY, FUNCTION, ParsedText
 from holdfast.dedup.slots import is_exchanged, slot_features
 from holdfast.dedup.statement import ContentItem, Statement
@@ -15,7 +15,6 @@ from holdfast.text.fillers import weak_words
 Features = dict[str, float]
 
 _NAMES = frozenset({"name", "first", "id"})
-_VALUES = frozenset({"time", "date", "weekday", "number", "version"})
 _STATES = frozenset(
     "=enabled =opened =works =available =done =merged =approved =required =allowed =supported =cancelled "
     "=confirmed =married =paid =retire =over =born =end =begin =sold".split()
@@ -92,7 +91,7 @@ def _add_shared(values: Features, old: Statement, new: Statement, parts: Alignme
         values["shared moved"] += a.subject != b.subject
         values["shared flips"] += a.negated != b.negated
         values["shared names"] += a.kind in _NAMES
-        values["shared values"] += a.kind in _VALUES
+        values["shared values"] += a.kind in VALUES
         values["shared states"] += not a.keys.isdisjoint(_STATES)
         for flag in a.flags:
             values[f"shared {flag}"] += 1

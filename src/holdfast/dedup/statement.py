@@ -31,9 +31,6 @@ class ContentItem:
     # The word before it.
     before: str = ""
 
-    def __hash__(self) -> int:
-        return hash((self.keys, self.place))
-
     @property
     def light(self) -> bool:
         """Whether the statement means the same without it."""
@@ -64,6 +61,3 @@ class Statement:
             if item.senses
         }
         return frozenset(word for place, word in enumerate(self.words) if place not in listed)
-
-    def __hash__(self) -> int:
-        return hash(self.plain)
