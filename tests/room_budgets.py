@@ -10,7 +10,7 @@ BUDGETS = {
     "errors types settings kinds events contract": 1_927,
     "text": 2_483,
     "safety": 1_762,
-    "messages": 858,
+    "messages": 851,
     "store": 5_427,
     "llm": 1_233,
     "search": 3_364,
