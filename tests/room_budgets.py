@@ -8,7 +8,7 @@ NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
     "errors types settings kinds events contract": 1_927,
-    "text": 2_483,
+    "text": 2_457,
     "safety": 1_762,
     "messages": 851,
     "store": 5_427,
