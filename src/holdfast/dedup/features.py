@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from operator import eq
 
 from holdfast.dedup.alignment import VALUES, Alignment, alike, difference
 from holdfast.dedup.parsed_text import FAMILY, FUNCTION, ParsedText
@@ -271,7 +272,4 @@ def _is_denied(text: ParsedText) -> bool:
 
 def _common_length(words: Sequence[str], others: Sequence[str]) -> int:
     """Return the length of the common beginning of two sequences."""
-    return next(
-        (place for place, (a, b) in enumerate(zip(words, others, strict=False)) if a != b),
-        min(len(words), len(others)),
-    )
+    return sum(takewhile(bool, map(eq, words, others)))
