@@ -9,7 +9,7 @@ NAMES_OF_THE_PORT = 85
 BUDGETS = {
     "errors types settings kinds events contract": 1_922,
     "text": 2_457,
-    "safety": 1_762,
+    "safety": 1_710,
     "messages": 851,
     "store": 5_427,
     "llm": 1_233,

@@ -11,19 +11,8 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
 
-from holdfast.safety.credential_values import (
-    CODE,
-    ValueContext,
-    has_any,
-    is_basic,
-    is_filler,
-    is_key,
-    is_password,
-    is_phrase,
-    is_pin,
-    is_placeholder,
-    vocabulary,
-)
+from holdfast.safety import credential_values
+from holdfast.safety.credential_values import CODE, ValueContext, has_any, is_placeholder, vocabulary
 from holdfast.safety.deobfuscate import Folded
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
@@ -174,12 +163,13 @@ def _find_secrets(text: str, words: AbstractSet[str]) -> list[_Secret]:
     if is_long:
         secrets += _find_private_keys(text)
     if is_long or is_introduced:
-        secrets += [*_find_shapes(text), *_find_by(_BASIC, text, lower, is_basic, "basic credentials")]
+        secrets += _find_shapes(text)
+        secrets += _find_by(_BASIC, text, lower, credential_values.is_basic, "basic credentials")
     if "://" in lower and "@" in lower:
         secrets += _find_in_urls(text)
     if is_introduced:
         if "bearer" in lower or "authorization" in lower:
-            secrets += _find_by(_BEARER, text, lower, is_key, "bearer token")
+            secrets += _find_by(_BEARER, text, lower, credential_values.is_key, "bearer token")
         if has_any(lower, _COMMANDS):
             secrets += _find_by(_COMMAND, text, lower, _is_written_out, "password in a command")
         secrets += _find_introduced(text, lower)
@@ -208,7 +198,7 @@ def _find_shapes(text: str) -> Iterator[_Secret]:
     for what, pattern in dict.fromkeys(shape for needle, shape in _needles() if needle in text):
         for match in pattern.finditer(text):
             group = "v" if "v" in pattern.groupindex else 0
-            if not is_filler(match[group]):
+            if not credential_values.is_filler(match[group]):
                 yield *match.span(group), what
 
 
@@ -276,10 +266,10 @@ def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, ValueCo
     """Yield the kinds of secrets whose words a text has, with the judge of their values."""
     if any(map(str.isdigit, text)):
         if has_any(lower, ("key", "token", "secret", "cred", "code", "pat")) or not text.isascii():
-            yield "key", is_key
+            yield "key", credential_values.is_key
         if has_any(lower, ("pin", "cvc", "cvv", "code", "пин")):
-            yield "pin", is_pin
+            yield "pin", credential_values.is_pin
     if has_any(lower, _PASSWORDS) or not text.isascii():
-        yield "password", is_password
+        yield "password", credential_values.is_password
     if has_any(lower, _PHRASES):
-        yield "phrase", is_phrase
+        yield "phrase", credential_values.is_phrase

@@ -108,26 +108,22 @@ def redact(text: str, findings: Iterable[Finding], again: Callable[[str], Iterab
         secrets = _merge_spans(finding for finding in findings if finding.kind == "secret")
         if not secrets:
             break
-        for start, end, what in reversed(secrets):
-            text = f"{text[:start]}[redacted: {what}]{text[end:]}"
+        for start, end, secret in reversed(secrets):
+            text = f"{text[:start]}[redacted: {secret.message}]{text[end:]}"
         findings = again(text)
     return text
 
 
-def _merge_spans(findings: Iterable[Finding]) -> list[tuple[int, int, str]]:
-    """Join the spans that overlap; the longest names the secret."""
-    joined: list[tuple[int, int, str]] = []
-    length = 0
+def _merge_spans(findings: Iterable[Finding]) -> list[tuple[int, int, Finding]]:
+    """Join the spans that overlap, each with the longest finding in it, which names the secret."""
+    joined: list[tuple[int, int, Finding]] = []
     for finding in sorted(findings, key=lambda finding: (finding.start, -finding.end)):
-        size = finding.end - finding.start
         if joined and finding.start < joined[-1][1]:
-            start, end, what = joined.pop()
-            what = finding.message if size > length else what
-            joined.append((start, max(end, finding.end), what))
-            length = max(length, size)
+            start, end, longest = joined.pop()
+            longest = max(longest, finding, key=lambda one: one.end - one.start)
+            joined.append((start, max(end, finding.end), longest))
         else:
-            joined.append((finding.start, finding.end, finding.message))
-            length = size
+            joined.append((finding.start, finding.end, finding))
     return joined
 
 

@@ -138,11 +138,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of sentences; a long one is cut into parts."""
     start = 0
     for end in (*[match.end() for match in _END.finditer(text)], len(text)):
-        if start < end <= start + _LONGEST:
-            yield start, end
-        else:
-            for first in range(start, end, _LONGEST):
-                yield first, min(end, first + _LONGEST)
+        yield from ((first, min(end, first + _LONGEST)) for first in range(start, end, _LONGEST))
         start = end
 
 
