@@ -264,7 +264,7 @@ def _merge_shares(title: str, said: Confusion) -> Iterator[Measurement]:
 
 
 def judge_texts(path: Path) -> Judged:
-    """Scan the texts of a file. A text is stopped when the guard has a grave finding in it."""
+    """Scan the texts of a file. A text is stopped when the guard has a finding in it."""
     rows = texts(path)
     sides: dict[str, dict[str, list[bool]]] = {"harmful": {"all": []}, "harmless": {"all": []}}
     for row in sorted(rows, key=lambda row: str(row["kind"])):
