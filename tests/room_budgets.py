@@ -14,7 +14,7 @@ BUDGETS = {
     "store": 5_427,
     "llm": 1_233,
     "search": 3_364,
-    "dedup": 1_332,
+    "dedup": 1_329,
     "records": 1_746,
     "prompt": 1_680,
     "compaction": 1_864,
