@@ -264,11 +264,11 @@ def _merge_shares(title: str, said: Confusion) -> Iterator[Measurement]:
 
 
 def judge_texts(path: Path) -> Judged:
-    """Scan the texts of a file. A text is stopped when the guard has a grave finding in it."""
+    """Scan the texts of a file. A text is stopped when the guard has a finding in it."""
     rows = texts(path)
     sides: dict[str, dict[str, list[bool]]] = {"harmful": {"all": []}, "harmless": {"all": []}}
     for row in sorted(rows, key=lambda row: str(row["kind"])):
-        stopped = any(one.severity == "high" for one in guard.scan(row["text"]))
+        stopped = bool(guard.scan(row["text"]))
         for kind in ("all", row["kind"]):
             sides["harmful" if row["harmful"] else "harmless"].setdefault(kind, []).append(stopped)
     counts = {

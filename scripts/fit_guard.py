@@ -30,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from holdfast.safety import alphabets, detectors, injection_weights, markers
 from holdfast.safety.deobfuscate import fold
 from holdfast.safety.injection_features import Features, features
-from holdfast.safety.injection_roles import Sentence
+from holdfast.safety.injection_roles import Sentence, read_sentences
 from holdfast.safety.injection_rules import Order
 from holdfast.safety.injection_weights import InjectionWeights
 
@@ -45,12 +45,8 @@ HEADER = """\
 # What has no author: made up to fit, put together from lists of parts, and ordinary text.
 MADE, PARTS, PLAIN = "made", "parts", "plain"
 BY_WORDS = {"secret", "invisible"}  # kinds that are not found by what a text says
-STRENGTH = {
-    "words": 0.3,
-    "phrases": 1.0,
-    "roles": 0.3,
-    "letters": 0.05,
-}  # of the fit; less where there is more to fit
+# Of the fit; less where there is more to fit.
+STRENGTH = {"words": 0.3, "phrases": 1.0, "roles": 0.3, "letters": 0.05}
 HARMFUL = 3.0  # how much more a harmful text counts in the weights
 WEIGHED = {PARTS: 0.1}  # how much a text counts in the weights: those of parts are many, and much the same
 JUDGED = {PLAIN: 0.5, MADE: 3.0, PARTS: 0.1}  # how much a text of no author counts in the forest
@@ -116,7 +112,9 @@ def _plain(path: Path) -> Iterable[Text]:
 
 def _read(text: str, kind: str, author: str, without: str, *, harmful: bool) -> Text:
     lower = detectors.undisguised(text, fold(text)).text.lower()
-    return Text(text, harmful, kind, author, without, lower, *detectors.read_orders(lower))
+    sentences = read_sentences(lower)
+    orders = detectors.orders_in(lower, sentences)
+    return Text(text, harmful, kind, author, without, lower, sentences, orders)
 
 
 def _tables(texts: Sequence[Text]) -> Tables:
@@ -246,7 +244,7 @@ def _judge_across(texts: Sequence[Text], signs_of: Sequence[Features], folds: ND
 
 
 def _is_found_by_rule(text: Text) -> bool:
-    marked = any(order.severity == "high" for order in markers.find_markers(text.lower))
+    marked = any(True for _ in markers.find_markers(text.lower))
     return marked or any(True for _ in alphabets.find_mixed(text.text))
 
 

@@ -7,14 +7,14 @@ A number may only fall. One that must rise needs another to fall by as much in t
 NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
-    "errors types settings kinds events contract": 1_928,
-    "text": 2_483,
-    "safety": 1_824,
-    "messages": 860,
+    "errors types settings kinds events contract": 1_921,
+    "text": 2_457,
+    "safety": 1_710,
+    "messages": 851,
     "store": 5_427,
     "llm": 1_233,
     "search": 3_364,
-    "dedup": 1_353,
+    "dedup": 1_329,
     "records": 1_746,
     "prompt": 1_680,
     "compaction": 1_864,

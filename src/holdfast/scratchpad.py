@@ -150,7 +150,7 @@ def check_entry(name: str, value: str) -> str:
             f"The value has {len(value):,} characters; a scratchpad takes {LONGEST:,} under a name.",
             "Shorten or split it.",
         )
-    grave = {finding.kind for finding in guard.scan(f"{name}: {value}") if finding.severity == "high"}
+    grave = {finding.kind for finding in guard.scan(f"{name}: {value}")}
     if "secret" in grave:
         raise Denied(
             f"The value of {name!r} looks like a credential, and those are not stored.",

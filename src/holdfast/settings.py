@@ -37,8 +37,7 @@ class Limit:
     tokens: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("calls", "tokens"):
-            value = getattr(self, name)
+        for name, value in (("calls", self.calls), ("tokens", self.tokens)):
             if value is not None:
                 check_count(value, name)
 

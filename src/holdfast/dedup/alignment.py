@@ -13,7 +13,6 @@ VALUES = frozenset({"number", "version", "time", "date", "weekday"})
 # Letters, at least, of an abbreviation: chem, conf.
 _SHORTENED = 4
 _THOUSANDS = re.compile(r"\d{1,3}[.]\d{3}")
-_TIMES = frozenset({"time", "date", "weekday"})
 
 
 class Alignment(NamedTuple):
@@ -87,6 +86,6 @@ def _alike_values(old: ContentItem, new: ContentItem) -> str:
         return "number" if old.unit == new.unit else "amount" if not (old.unit and new.unit) else ""
     if {old.kind, new.kind} == {"number", "time"} and not (old.unit or new.unit):
         return "time"
-    if {old.kind, new.kind} <= _TIMES:
+    if {old.kind, new.kind} <= {"time", "date", "weekday"}:
         return "time" if old.kind == new.kind or "time" not in (old.kind, new.kind) else ""
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 
 from holdfast.dedup.lexicon import stems
 from holdfast.text.fillers import stem
@@ -14,13 +14,11 @@ from holdfast.text.tables import headed_lists
 _Phrase = tuple[str, ...]
 # Words that `_` may stand for.
 _GAP = 3
-_DENIALS = frozenset(
+# Words that deny a change, or leave it open.
+_DENYING = frozenset(
     "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped "
-    "cease ceased".split()
-)
-_UNSURE = frozenset(
-    "will would could should if want wants hope plan plans almost nearly tries trying try soon sometimes "
-    "often usually when".split()
+    "cease ceased will would could should if want wants hope plan plans almost nearly tries trying try soon "
+    "sometimes often usually when".split()
 )
 _MARKS = frozenset(",.;!?:()、。，；")
 
@@ -96,9 +94,5 @@ def find_cues(words: tuple[str, ...]) -> Cues:
 
 
 def _is_denied(words: tuple[str, ...], place: int) -> bool:
-    for word in reversed(words[max(0, place - 3) : place]):
-        if word in _MARKS:
-            return False
-        if word in _DENIALS or word in _UNSURE or (word == "to" == words[place - 1]):
-            return True
-    return False
+    near = takewhile(lambda word: word not in _MARKS, reversed(words[max(0, place - 3) : place]))
+    return any(word in _DENYING or word == "to" == words[place - 1] for word in near)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from operator import eq
 
-from holdfast.dedup.alignment import Alignment, alike, difference
+from holdfast.dedup.alignment import VALUES, Alignment, alike, difference
 from holdfast.dedup.parsed_text import FAMILY, FUNCTION, ParsedText
 from holdfast.dedup.slots import is_exchanged, slot_features
 from holdfast.dedup.statement import ContentItem, Statement
@@ -15,7 +16,6 @@ from holdfast.text.fillers import weak_words
 Features = dict[str, float]
 
 _NAMES = frozenset({"name", "first", "id"})
-_VALUES = frozenset({"time", "date", "weekday", "number", "version"})
 _STATES = frozenset(
     "=enabled =opened =works =available =done =merged =approved =required =allowed =supported =cancelled "
     "=confirmed =married =paid =retire =over =born =end =begin =sold".split()
@@ -92,7 +92,7 @@ def _add_shared(values: Features, old: Statement, new: Statement, parts: Alignme
         values["shared moved"] += a.subject != b.subject
         values["shared flips"] += a.negated != b.negated
         values["shared names"] += a.kind in _NAMES
-        values["shared values"] += a.kind in _VALUES
+        values["shared values"] += a.kind in VALUES
         values["shared states"] += not a.keys.isdisjoint(_STATES)
         for flag in a.flags:
             values[f"shared {flag}"] += 1
@@ -272,7 +272,4 @@ def _is_denied(text: ParsedText) -> bool:
 
 def _common_length(words: Sequence[str], others: Sequence[str]) -> int:
     """Return the length of the common beginning of two sequences."""
-    return next(
-        (place for place, (a, b) in enumerate(zip(words, others, strict=False)) if a != b),
-        min(len(words), len(others)),
-    )
+    return sum(takewhile(bool, map(eq, words, others)))

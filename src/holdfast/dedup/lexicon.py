@@ -13,8 +13,6 @@ from holdfast.text import value_tokens
 from holdfast.text.fillers import stem
 from holdfast.text.tables import headed_lists
 
-_NONE: frozenset[str] = frozenset()
-
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
@@ -24,9 +22,9 @@ class Meaning:
     """
 
     keys: frozenset[str]
-    flags: frozenset[str] = _NONE
-    classes: frozenset[str] = _NONE
-    senses: frozenset[str] = _NONE
+    flags: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    senses: frozenset[str] = frozenset()
 
 
 Phrases = dict[str, list[tuple[tuple[str, ...], Meaning]]]

@@ -9,7 +9,6 @@ from functools import lru_cache
 from holdfast.dedup.change_phrases import Cues, find_cues
 from holdfast.dedup.statement import Statement
 from holdfast.dedup.statement_parser import parse_statement
-from holdfast.text import analyze
 from holdfast.text.fillers import foreign, stem
 from holdfast.text.value_tokens import UNSPACED
 
@@ -50,10 +49,6 @@ class ParsedText:
     # The first letters of the longer words of content.
     families: frozenset[str]
 
-    def stems_of(self, span: slice) -> tuple[str, ...]:
-        """Return the stems of some of the words."""
-        return tuple(map(_table_stem, self.words[span]))
-
 
 @lru_cache(maxsize=4096)
 def parse_text(text: str) -> ParsedText:
@@ -80,9 +75,3 @@ def parse_text(text: str) -> ParsedText:
         frozenset(stems),
         frozenset(word[:FAMILY] for word in content if len(word) >= FAMILY),
     )
-
-
-@lru_cache(maxsize=4096)
-def _table_stem(word: str) -> str:
-    """Return a word as the tables have it, without accents."""
-    return stem(analyze.fold(word))

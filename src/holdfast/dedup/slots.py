@@ -6,6 +6,7 @@ from functools import cache
 
 from holdfast.dedup.lexicon import stems
 from holdfast.dedup.parsed_text import FUNCTION, ParsedText
+from holdfast.text import analyze
 from holdfast.text.fillers import stem
 from holdfast.text.tables import headed_lists
 
@@ -33,7 +34,8 @@ def slot_features(
     `start` is the index of the first word of both slots.
     """
     before, after = old.words[:start], old.words[start + len(slots[0]) :]
-    stemmed = old.stems_of(slice(0, start))
+    # As the tables have them, without accents.
+    stemmed = tuple(stem(analyze.fold(word)) for word in before)
     bare = tuple(word for word in stemmed if word not in _LINKING)
     kind = _type(old, new, start, slots)
     is_counted = kind in ("number", "ordinal")
@@ -94,7 +96,7 @@ def is_exchanged(old: Words, new: Words) -> bool:
 def _type(old: ParsedText, new: ParsedText, start: int, slots: tuple[Words, Words]) -> str:
     """Return the type of two values, "other" when they have none in common."""
     types = [_types(text, start, slot) for text, slot in ((old, slots[0]), (new, slots[1]))]
-    if frozenset((" ".join(slots[0]), " ".join(slots[1]))) in _switches():
+    if any({*map(" ".join, slots)} == {*pair.split()} for pair in _list_words("switch")):
         return "switch"
     return next((name for name in _TYPES if name in types[0] and name in types[1]), "other")
 
@@ -153,8 +155,3 @@ def _words(name: str) -> frozenset[str]:
 @cache
 def _phrases(name: str) -> frozenset[Words]:
     return frozenset(map(stems, _list_words(name)))
-
-
-@cache
-def _switches() -> frozenset[frozenset[str]]:
-    return frozenset(frozenset(pair.split()) for pair in _list_words("switch"))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 # Characters, at most, of a text to parse; longer texts are compared for equality only.
 LONGEST = 2_000
-_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +17,10 @@ class ContentItem:
     kind: str
     text: str
     unit: str = ""
-    flags: frozenset[str] = _NONE
-    classes: frozenset[str] = _NONE
+    flags: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
     # The wordings that say the same.
-    senses: frozenset[str] = _NONE
+    senses: frozenset[str] = frozenset()
     place: int = 0
     # How many words it takes.
     length: int = 1
@@ -30,9 +29,6 @@ class ContentItem:
     clause: int = 0
     # The word before it.
     before: str = ""
-
-    def __hash__(self) -> int:
-        return hash((self.keys, self.place))
 
     @property
     def light(self) -> bool:
@@ -47,10 +43,10 @@ class Statement:
     plain: tuple[str, ...]
     items: tuple[ContentItem, ...] = ()
     # Some of change, plan, past, keyed, event (it happened once).
-    traits: frozenset[str] = _NONE
+    traits: frozenset[str] = frozenset()
     # Whether it is too long to be parsed.
     long: bool = False
-    keys: frozenset[str] = _NONE
+    keys: frozenset[str] = frozenset()
     # The keys of all tokens, as the places of the items count them.
     words: tuple[str, ...] = ()
 
@@ -64,6 +60,3 @@ class Statement:
             if item.senses
         }
         return frozenset(word for place, word in enumerate(self.words) if place not in listed)
-
-    def __hash__(self) -> int:
-        return hash(self.plain)

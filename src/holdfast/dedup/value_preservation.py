@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.dedup.alignment import VALUES
 from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.dedup.statement_parser import parse_statement
 
-_VALUES = frozenset({"name", "first", "id", "cjk", "number", "version", "time", "date", "weekday"})
+_VALUES = VALUES | {"name", "first", "id", "cjk"}
 
 
 def loses(text: str, texts: Sequence[str]) -> bool:

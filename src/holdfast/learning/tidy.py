@@ -249,7 +249,7 @@ def _reason(change: Mapping[str, object], default: str) -> str:
     """Return the reason of a model in one line, or the default where it has none that may be stored."""
     value = picked(change, "why")
     line = shorten_line(clean(value), _REASON) if isinstance(value, str) else ""
-    return default if any(finding.severity == "high" for finding in guard.scan(line)) else line or default
+    return default if guard.scan(line) else line or default
 
 
 # Checking

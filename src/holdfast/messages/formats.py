@@ -112,9 +112,9 @@ def _number_as_text(identity: object) -> str:
 
 def cleaned(message: Message) -> Message:
     """Return the message with clean content and calls; where that loses text, the original is in `raw`."""
-    given_calls: object = message.calls
-    if not isinstance(given_calls, tuple):
-        raise InvalidInput("The `calls` of a Message must be a tuple.", "Pass a tuple of ToolCalls.")
+    for name, items in (("calls", "ToolCalls"), ("answers", "ids")):
+        if not isinstance(getattr(message, name), tuple):
+            raise InvalidInput(f"The `{name}` of a Message must be a tuple.", f"Pass a tuple of {items}.")
     content, calls = clean(message.content), tuple(map(_cleaned_call, message.calls))
     if content == message.content and calls == message.calls:
         return message
@@ -166,21 +166,21 @@ def read_time(value: object) -> datetime | None:
 
 def export(message: Message) -> dict[str, object]:
     """Return a stored message as a JSON-compatible dict that `parse` reads back into an equal message."""
-    fields: dict[str, object] = {"role": message.role, "content": message.content, "id": message.id}
-    if message.at is not None:
-        fields["at"] = message.at.isoformat()
-    if message.name:
-        fields["name"] = message.name
-    if message.calls:
-        fields["calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.calls]
-    if message.call_id is not None:
-        fields["call_id"] = message.call_id
-    if message.answers and message.answers != (message.call_id,):
-        fields["answers"] = list(message.answers)
-    if message.meta:
-        fields["meta"] = dict(message.meta)
-    fields["raw"] = dict(message.raw) if message.raw is not None else None
-    return fields
+    optional: dict[str, object] = {
+        "at": message.at and message.at.isoformat(),
+        "name": message.name or None,
+        "calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.calls],
+        "call_id": message.call_id,
+        "answers": [] if message.answers == (message.call_id,) else list(message.answers),
+        "meta": dict(message.meta),
+    }
+    return {
+        "role": message.role,
+        "content": message.content,
+        "id": message.id,
+        **{name: value for name, value in optional.items() if value not in (None, [], {})},
+        "raw": dict(message.raw) if message.raw is not None else None,
+    }
 
 
 def texts_of(content: object) -> str:

@@ -44,9 +44,6 @@ def _check(message: Message) -> None:
             raise InvalidInput(
                 f"`{what}` must be a dict, not {type(value).__name__}.", "Pass a dict of JSON values."
             )
-    answers: object = message.answers
-    if not isinstance(answers, tuple):
-        raise InvalidInput("The `answers` of a Message must be a tuple.", "Pass a tuple of ids.")
     for identity in (*message.answers, *([] if message.call_id is None else [message.call_id])):
         _check_call_text(identity)
     for call in message.calls:

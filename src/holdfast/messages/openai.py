@@ -21,10 +21,10 @@ def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object
     """
     shown = _shown_parts(message) if images else []
     if message.role == "tool" and message.answers:
+        results, beside = _results(message)
         items: list[dict[str, object]] = [
-            {"role": "tool", "tool_call_id": call, "content": text} for call, text in _results(message)
+            {"role": "tool", "tool_call_id": call, "content": text} for call, text in results
         ]
-        beside = _text_beside_results(message)
         if shown:
             text = beside or f"[sent along with the result of {message.name or 'a tool'}]"
             return [*items, {"role": "user", "content": [_text(text), *shown]}]
@@ -97,8 +97,7 @@ def _shown_parts(message: Message) -> list[dict[str, object]]:
     parts = []
     for part in content:
         written = media.to_openai(part) if isinstance(part, Mapping) and any(media.media([part])) else None
-        texts = read_parts([part])[0] if written is None else []
-        parts += [written] if written else [_text(clean(text)) for text in texts]
+        parts += [written] if written else [_text(clean(text)) for text in read_parts([part])[0]]
     return parts
 
 
@@ -106,17 +105,14 @@ def _text(text: str) -> dict[str, object]:
     return {"type": "text", "text": text}
 
 
-def _results(message: Message) -> list[tuple[str, str]]:
-    """Return the result of each call that a message answers; only an Anthropic payload answers several."""
+def _results(message: Message) -> tuple[list[tuple[str, str]], str]:
+    """Return the result of each call that a message answers, and the text of the user beside several.
+
+    Only an Anthropic payload answers several.
+    """
     if len(message.answers) == 1 or message.raw is None:
-        return [(call, message.content) for call in message.answers]
+        return [(call, message.content) for call in message.answers], ""
     results = results_of(media.content_of(message.raw), message.answers)
-    return [(call, texts_of(part.get("content")) if part else "") for call, part in results]
-
-
-def _text_beside_results(message: Message) -> str:
-    """Return the text of the user in the same message as several results."""
-    if len(message.answers) == 1 or message.raw is None:
-        return ""
-    parts = blocks_of(message.raw.get("content"))
-    return texts_of([part for part in parts if part.get("type") != "tool_result"])
+    beside = (part for part in blocks_of(message.raw.get("content")) if part.get("type") != "tool_result")
+    texts = [(call, texts_of(part.get("content")) if part else "") for call, part in results]
+    return texts, texts_of(list(beside))

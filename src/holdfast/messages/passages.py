@@ -48,7 +48,10 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
     kept = []
     # Masked before anything is cut: half a credential is not recognised.
     for message in map(masked, messages):
-        text = _tool_result(message) if message.role == "tool" else _prose_and_calls(message)
+        if message.role == "tool":
+            text = preview(without_reasoning(message.content))
+        else:
+            text = "\n".join(filter(None, (prose(message.content), *map(_call, message.calls))))
         if text and not _FLAGS.isdisjoint(message.flags):
             text = harmless(text)
         if text:
@@ -69,15 +72,6 @@ def _name(actor: str) -> str:
     """Return the name of a speaker without characters that have a meaning in a line of a summary."""
     name = one_line(mask_name(actor).translate(_NAME_MARKS))[:LONGEST_NAME].strip(" -") or "unnamed"
     return f"_{name}" if f"{name}: " == EXPAND else name
-
-
-def _prose_and_calls(message: Message) -> str:
-    parts = [prose(message.content) if message.content else "", *map(_call, message.calls)]
-    return "\n".join(filter(None, parts))
-
-
-def _tool_result(message: Message) -> str:
-    return preview(without_reasoning(message.content)) if message.content.strip() else ""
 
 
 def _call(call: ToolCall) -> str:
@@ -118,4 +112,4 @@ def _harmless_together(kept: Sequence[str]) -> Sequence[str]:
 
 def grave(text: str) -> list[tuple[int, int]]:
     """Return the start and the end of each part of a text that the guard finds harmful."""
-    return [(finding.start, finding.end) for finding in scan(text) if finding.severity == "high"]
+    return [(finding.start, finding.end) for finding in scan(text)]

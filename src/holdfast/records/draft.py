@@ -157,14 +157,14 @@ def scan(record: Record, by: Writer) -> Record:
     meta = {key: value for key, value in record.meta.items() if key not in own}
     fields = (record.category, *record.tags, record.source, _texts_in(meta))
     beside = guard.scan("\n".join(filter(None, fields)))
-    if any(finding.kind == "secret" and finding.severity == "high" for finding in beside):
+    if any(finding.kind == "secret" for finding in beside):
         raise InvalidInput(
             "The category, a tag, the source or the metadata holds a credential.",
             "Leave it out: credentials are not stored.",
         )
     everything = (*findings, *beside)
     waiting = {UNTRUSTED, PROPOSED} & {*record.flags}
-    flags = tuple(sorted({finding.kind for finding in everything if finding.severity == "high"} | waiting))
+    flags = tuple(sorted({finding.kind for finding in everything} | waiting))
     held = (guard.has_orders(everything) and by not in TRUSTED) or bool(waiting)
     trust: Trust = "quarantined" if held else "trusted"
     return replace(record, text=guard.redact(text, findings), flags=flags, trust=trust, by=by)

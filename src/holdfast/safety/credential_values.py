@@ -60,14 +60,9 @@ class ValueContext(NamedTuple):
 @cache
 def vocabulary() -> dict[str, str]:
     """Return the vocabulary by title: in the table a title in brackets, then one alternation."""
-    words: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in table_lines("holdfast.safety", "secret_words.txt"):
-        if line.startswith("["):
-            lines = words.setdefault(line[1:-1], [])
-        else:
-            lines.append(line)
-    return {title: "|".join(lines) for title, lines in words.items()}
+    table = "\n".join(table_lines("holdfast.safety", "secret_words.txt"))
+    parts = (part.partition("]\n") for part in table.removeprefix("[").split("\n["))
+    return {title: lines.replace("\n", "|") for title, _, lines in parts}
 
 
 @cache

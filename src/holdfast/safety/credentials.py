@@ -10,39 +10,16 @@ import re
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import NamedTuple
 
-from holdfast.safety.credential_values import (
-    CODE,
-    ValueContext,
-    has_any,
-    is_basic,
-    is_filler,
-    is_key,
-    is_password,
-    is_phrase,
-    is_pin,
-    is_placeholder,
-    vocabulary,
-)
+from holdfast.safety import credential_values
+from holdfast.safety.credential_values import CODE, ValueContext, has_any, is_placeholder, vocabulary
 from holdfast.safety.deobfuscate import Folded
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 from holdfast.types import Finding
 
-
-class Secret(NamedTuple):
-    """The span of a secret and its kind."""
-
-    start: int
-    end: int
-    what: str
-
-
-class _Shape(NamedTuple):
-    what: str
-    pattern: re.Pattern[str]
-
+# The span of a secret, and its kind.
+_Secret = tuple[int, int, str]
 
 # Starts of words, one of which a text (in lower case) has with a secret that is introduced by words.
 _HINTS = frozenset(
@@ -142,11 +119,11 @@ _CACHED = 1_000  # surroundings of names
 
 
 @cache
-def _needles() -> tuple[tuple[str, _Shape], ...]:
-    """Return the shapes by needle: a text with the shape has one of its needles."""
+def _needles() -> tuple[tuple[str, tuple[str, re.Pattern[str]]], ...]:
+    """Return the kinds of secrets with their patterns by needle: a text with the secret has one of these."""
     rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "credentials.txt"))
     return tuple(
-        (needle, _Shape(what, late_pattern(pattern)))
+        (needle, (what, late_pattern(pattern)))
         for what, needles, pattern in rows
         for needle in needles.split()
     )
@@ -168,11 +145,11 @@ def _sentence_pattern() -> re.Pattern[str]:
 def find_secrets(folded: Folded, words: AbstractSet[str]) -> list[Finding]:
     """Return the credentials in a text with these `words` in lower case; they may overlap."""
     secrets = _find_secrets(folded.text, words) if words else []
-    return [Finding("secret", *folded.span(start, end), "high", what) for start, end, what in secrets]
+    return [Finding("secret", *folded.span(start, end), what) for start, end, what in secrets]
 
 
-def _find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
-    secrets: list[Secret] = []
+def _find_secrets(text: str, words: AbstractSet[str]) -> list[_Secret]:
+    secrets: list[_Secret] = []
     lower = text.lower()
     is_introduced = (
         not _HINTS.isdisjoint([word[:4] for word in words - _COMMON])
@@ -186,15 +163,20 @@ def _find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
     if is_long:
         secrets += _find_private_keys(text)
     if is_long or is_introduced:
-        secrets += [*_find_shapes(text), *_find_basic(text, lower)]
+        secrets += _find_shapes(text)
+        secrets += _find_by(_BASIC, text, lower, credential_values.is_basic, "basic credentials")
     if "://" in lower and "@" in lower:
         secrets += _find_in_urls(text)
     if is_introduced:
-        secrets += [*_find_addressed(text, lower), *_find_introduced(text, lower)]
+        if "bearer" in lower or "authorization" in lower:
+            secrets += _find_by(_BEARER, text, lower, credential_values.is_key, "bearer token")
+        if has_any(lower, _COMMANDS):
+            secrets += _find_by(_COMMAND, text, lower, _is_written_out, "password in a command")
+        secrets += _find_introduced(text, lower)
     return secrets
 
 
-def _find_private_keys(text: str) -> Iterator[Secret]:
+def _find_private_keys(text: str) -> Iterator[_Secret]:
     """Yield private keys, from the first line to the last; a truncated key ends where its letters end."""
     end = 0
     ends = _PEM_END.finditer(text)
@@ -209,43 +191,38 @@ def _find_private_keys(text: str) -> Iterator[Secret]:
         else:
             body = _PEM_BODY.match(text, begin.end())
             end = body.end() if body else begin.end()
-        yield Secret(begin.start(), end, "private key")
+        yield begin.start(), end, "private key"
 
 
-def _find_shapes(text: str) -> Iterator[Secret]:
-    for shape in dict.fromkeys(shape for needle, shape in _needles() if needle in text):
-        for match in shape.pattern.finditer(text):
-            group = "v" if "v" in shape.pattern.groupindex else 0
-            if not is_filler(match[group]):
-                yield Secret(*match.span(group), shape.what)
+def _find_shapes(text: str) -> Iterator[_Secret]:
+    for what, pattern in dict.fromkeys(shape for needle, shape in _needles() if needle in text):
+        for match in pattern.finditer(text):
+            group = "v" if "v" in pattern.groupindex else 0
+            if not credential_values.is_filler(match[group]):
+                yield *match.span(group), what
 
 
-def _find_in_urls(text: str) -> Iterator[Secret]:
+def _find_in_urls(text: str) -> Iterator[_Secret]:
     for match in _URL.finditer(text):
         if not is_placeholder(match["v"]) and match["v"] != match["user"]:
-            yield Secret(*match.span("v"), "password in a URL")
+            yield *match.span("v"), "password in a URL"
 
 
-def _find_addressed(text: str, lower: str) -> Iterator[Secret]:
-    """Yield credentials in headers and commands."""
-    for match in _BEARER.finditer(lower) if "bearer" in lower or "authorization" in lower else ():
-        start, end = match.span("v")
-        if is_key(text[start:end]):
-            yield Secret(start, end, "bearer token")
-    for match in _COMMAND.finditer(lower) if has_any(lower, _COMMANDS) else ():
+def _find_by(
+    pattern: re.Pattern[str], text: str, lower: str, is_value: Callable[[str], bool], what: str
+) -> Iterator[_Secret]:
+    """Yield the values of a pattern in headers and commands, as the text has them."""
+    for match in pattern.finditer(lower):
         start, end = match.span(match.lastgroup or "")
-        if not is_placeholder(text[start:end]) and not CODE.search(text[start:end]):
-            yield Secret(start, end, "password in a command")
+        if is_value(text[start:end]):
+            yield start, end, what
 
 
-def _find_basic(text: str, lower: str) -> Iterator[Secret]:
-    for match in _BASIC.finditer(lower):
-        start, end = match.span("v")
-        if is_basic(text[start:end]):
-            yield Secret(start, end, "basic credentials")
+def _is_written_out(value: str) -> bool:
+    return not is_placeholder(value) and not CODE.search(value)
 
 
-def _find_introduced(text: str, lower: str) -> Iterator[Secret]:
+def _find_introduced(text: str, lower: str) -> Iterator[_Secret]:
     """Yield credentials in assignments and sentences. Equal surroundings of names are judged once."""
     for title, is_value in _judges(text, lower):
         judged: dict[str, tuple[int, int] | None] = {}
@@ -259,7 +236,7 @@ def _find_introduced(text: str, lower: str) -> Iterator[Secret]:
                 judged[around] = span and (span[0] - first, span[1] - first)
             if place := judged[around]:
                 what = "API key" if title == "key" else title
-                yield Secret(first + place[0], first + place[1], what)
+                yield first + place[0], first + place[1], what
 
 
 def _value(
@@ -278,25 +255,21 @@ def _value(
         context = ValueContext(group != "v", how is _ASSIGNED, linked, text, start, match.end())
         if is_value(value, context) and not is_placeholder(value):
             first = match.start(group)
-            return None if _is_other_name(text, start, end) else (first, first + len(value))
+            # As a part of another name it introduces nothing: "password manager", "next token".
+            before = text[max(0, start - 16) : start]
+            is_other = _OTHER_NAME_AFTER.match(text, end) or _OTHER_NAME_BEFORE.search(before)
+            return None if is_other else (first, first + len(value))
     return None
-
-
-def _is_other_name(text: str, start: int, end: int) -> bool:
-    """Return whether a name is part of another one, such as "password manager" or "next token"."""
-    return bool(
-        _OTHER_NAME_AFTER.match(text, end) or _OTHER_NAME_BEFORE.search(text[max(0, start - 16) : start])
-    )
 
 
 def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, ValueContext], bool]]]:
     """Yield the kinds of secrets whose words a text has, with the judge of their values."""
     if any(map(str.isdigit, text)):
         if has_any(lower, ("key", "token", "secret", "cred", "code", "pat")) or not text.isascii():
-            yield "key", is_key
+            yield "key", credential_values.is_key
         if has_any(lower, ("pin", "cvc", "cvv", "code", "пин")):
-            yield "pin", is_pin
+            yield "pin", credential_values.is_pin
     if has_any(lower, _PASSWORDS) or not text.isascii():
-        yield "password", is_password
+        yield "password", credential_values.is_password
     if has_any(lower, _PHRASES):
-        yield "phrase", is_phrase
+        yield "phrase", credential_values.is_phrase

@@ -11,12 +11,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import accumulate
 from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from holdfast.safety import (
     alphabets,
     credentials,
+    deobfuscate,
     encodings,
     injection_roles,
     injection_rules,
@@ -24,16 +26,7 @@ from holdfast.safety import (
     invisible,
     markers,
 )
-from holdfast.safety.deobfuscate import (
-    INVISIBLE,
-    Folded,
-    fold,
-    foreign,
-    has_lookalikes,
-    unleet,
-    unmask,
-    unspace,
-)
+from holdfast.safety.deobfuscate import INVISIBLE, Folded, fold
 from holdfast.safety.injection_features import features
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
@@ -56,14 +49,10 @@ _LONGEST = 600  # characters that are judged together; of a longer text, each se
 _MAX_JUDGED = 50_000
 _MAX_DEPTH = 2  # encodings within each other that are decoded
 _WORD = late_pattern(r"[^\W_]+")
-_LETTERS = b"abcdefghijklmnopqrstuvwxyz"
-_ALNUM = _LETTERS + _LETTERS.upper() + b"0123456789"
 # ASCII in lower case, with a space for all that is not a letter or digit.
-_TO_WORDS = bytes(code if code in _ALNUM else 32 for code in bytes(range(256)).lower())
+_TO_WORDS = bytes(code if bytes((code,)).isalnum() else 32 for code in bytes(range(256)).lower())
 # The shape of a text: "a" for a letter, "0" for a sign that may stand for one, and a space.
-_TO_SHAPE = bytes(97 if chr(c).isalpha() else 48 if chr(c) in "013457@$" else 32 for c in range(128)) + bytes(
-    128
-)
+_TO_SHAPE = bytes(97 if chr(c).isalpha() else 48 if chr(c) in "013457@$" else 32 for c in range(256))
 
 
 class _Views(NamedTuple):
@@ -92,7 +81,7 @@ def find_threats(text: str, *, closely: bool) -> list[Finding]:
         words = _words(views.folded.text.lower())
         if not text.isascii():
             mixed = alphabets.find_mixed(text)
-            findings += (Finding("disguise", *span, "high", "a word of two alphabets") for span in mixed)
+            findings += (Finding("disguise", *span, "a word of two alphabets") for span in mixed)
     findings += credentials.find_secrets(views.folded, words)
     if not text.isascii() and INVISIBLE.search(text):
         findings += invisible.find_invisible(text)
@@ -103,7 +92,7 @@ def _injections(views: _Views, *, closely: bool, depth: int = 0) -> Iterator[Fin
     """Yield the orders, markers and encoded orders in a text; `depth` counts the encodings around it."""
     lower, words = views.lower, views.words
     is_long = len(lower) > _LONGEST
-    if depth or is_long or injection_weights.score_of_words(lower, words, closely=closely) is not None:
+    if depth or is_long or injection_weights.score_of_words(lower, words, closely=closely) > -inf:
         yield from _orders_of_passages(views, closely=closely, room=_MAX_JUDGED >> depth)
     if markers.may_have_markers(lower, words):
         yield from (_finding(views, 0, order) for order in markers.find_markers(lower))
@@ -119,20 +108,19 @@ def _encoded_orders(folded: Folded, words: AbstractSet[str], depth: int) -> Iter
     readings = list(encodings.readings(folded.text, words))
     messages: dict[str, str] = {}
     room = _MAX_JUDGED >> depth
-    for text in sorted(dict.fromkeys(reading.text for reading in readings), key=_score, reverse=True):
+    different = dict.fromkeys(reading.text for reading in readings)
+    for text in sorted(different, key=lambda text: _score(text.lower(), closely=True), reverse=True):
         if room > 0:
             nested = _injections(_views(text), closely=True, depth=depth)
-            messages[text] = next((finding.message for finding in nested if finding.severity == "high"), "")
+            messages[text] = next((finding.message for finding in nested), "")
             room -= len(text)
     for reading in readings:
         if message := messages.get(reading.text):
-            yield Finding("disguise", *folded.span(reading.start, reading.end), "high", f"{message}, encoded")
+            yield Finding("disguise", *folded.span(reading.start, reading.end), f"{message}, encoded")
 
 
-def _score(text: str) -> float:
-    lower = text.lower()
-    score = injection_weights.score_of_words(lower, _words(lower), closely=True)
-    return -inf if score is None else score
+def _score(lower: str, *, closely: bool) -> float:
+    return injection_weights.score_of_words(lower, _words(lower), closely=closely)
 
 
 def _finding(views: _Views, offset: int, order: Order) -> Finding:
@@ -140,29 +128,24 @@ def _finding(views: _Views, offset: int, order: Order) -> Finding:
     start, end = offset + order.start, offset + order.end
     span = views.plain.span(start, end)
     kind = _kind(views.text[slice(*span)], views.lower[start:end])
-    return Finding(kind, *span, order.severity, order.message)
+    return Finding(kind, *span, order.message)
 
 
 def undisguised(text: str, folded: Folded) -> Folded:
     """Return the view of a text without its apparent disguises; `folded` where there are none."""
     view = folded
-    if not text.isascii() and has_lookalikes(text):
-        view = foreign(text) if alphabets.is_cyrillic(text) else unmask(text)
+    if not text.isascii() and deobfuscate.has_lookalikes(text):
+        view = deobfuscate.foreign(text) if alphabets.is_cyrillic(text) else deobfuscate.unmask(text)
     shape = view.text.encode("ascii", "replace").translate(_TO_SHAPE)
     if shape.count(b"a0a") + shape.count(b"a00a") + shape.count(b" 0aa") >= 2:
-        view = unleet(view)
+        view = deobfuscate.unleet(view)
     if b"a a a a a" in shape.replace(b"0", b"a") or b"a  a  a  a" in shape:
-        view = unspace(view) or view
+        view = deobfuscate.unspace(view) or view
     return view
 
 
-def read_orders(lower: str) -> tuple[list[Sentence], list[Order]]:
-    """Return the sentences of a folded text in lower case, and the orders in it."""
-    sentences = injection_roles.read_sentences(lower)
-    return sentences, _orders(lower, sentences)
-
-
-def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
+def orders_in(lower: str, sentences: list[Sentence]) -> list[Order]:
+    """Return the orders in a folded text in lower case, of these sentences."""
     words = _words(lower)
     intents = (
         injection_rules.judge(lower, start, end, message, f"intent: {message}")
@@ -177,7 +160,7 @@ def _orders_of_passages(views: _Views, *, closely: bool, room: int) -> Iterator[
     for start, end in _passages(views.lower, closely=closely, room=room):
         passage = views.text[slice(*views.plain.span(start, end))], views.lower[start:end]
         if passage not in judged:
-            judged[passage] = list(_judge(*passage, closely=closely))
+            judged[passage] = _judge(*passage, closely=closely)
         yield from (_finding(views, start, order) for order in judged[passage])
 
 
@@ -189,26 +172,15 @@ def _passages(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
     """
     if len(lower) <= _LONGEST:
         return _and_without_label(lower, [(0, len(lower))])
-    spaced = _blank_signs(lower)
-    seen: set[str] = set()
-    scores: dict[str, float] = {}
-    spans = []
-    for start, end in injection_roles.sentences(lower):
-        passage = lower[start:end]
-        if passage not in seen:
-            seen.add(passage)
-            words = set(spaced[start:end].split() if passage.isascii() else _WORD.findall(passage))
-            score = injection_weights.score_of_words(passage, words, closely=closely)
-            if score is not None:
-                scores[passage] = score
-        if passage in scores:
-            spans.append((start, end))
-    chosen = set()
-    for passage in sorted(scores, key=scores.__getitem__, reverse=True):
-        room -= len(passage)
-        if room < 0:
-            break
-        chosen.add(passage)
+    spans = list(injection_roles.sentences(lower))
+    scores = {
+        passage: _score(passage, closely=closely)
+        for passage in dict.fromkeys(lower[start:end] for start, end in spans)
+    }
+    suspect = filter(lambda passage: scores[passage] > -inf, scores)
+    best = sorted(suspect, key=scores.__getitem__, reverse=True)
+    sizes = accumulate(map(len, best))
+    chosen = {passage for passage, size in zip(best, sizes, strict=True) if size <= room}
     return _and_without_label(lower, [(start, end) for start, end in spans if lower[start:end] in chosen])
 
 
@@ -218,20 +190,17 @@ def _and_without_label(lower: str, spans: list[tuple[int, int]]) -> list[tuple[i
     return spans + [(label.end(), end) for label, end in labels if label]
 
 
-def _judge(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
-    """Yield the orders in a passage; grave ones only where it is likely to be meant for the model."""
+def _judge(text: str, lower: str, *, closely: bool) -> list[Order]:
+    """Return the orders in a passage that is likely to be meant for the model."""
     sentences = injection_roles.read_sentences(lower)
     if not closely and injection_weights.scores_low(sentences):
-        return
-    orders = _orders(lower, sentences)
+        return []
+    orders = orders_in(lower, sentences)
     example = features(text, lower, sentences, orders, injection_weights.weights())
     likely = _forest().judge([example])[0, 1]
     if likely < _THRESHOLD_WORDED or (likely < _THRESHOLD and not _is_worded_as_order(lower)):
-        yield from (order._replace(severity="low") for order in orders)
-        return
-    yield from orders
-    if not any(order.severity == "high" for order in orders):
-        yield _highest_scoring(sentences)
+        return []
+    return [order for order in orders if order.severity == "high"] or [_highest_scoring(sentences)]
 
 
 def _is_worded_as_order(lower: str) -> bool:
@@ -247,9 +216,9 @@ def _wordings() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 def _highest_scoring(sentences: Sequence[Sentence]) -> Order:
     """Return the sentence with the highest score as an order."""
     weights = injection_weights.weights()
-    words = map(injection_weights.words, sentences)
-    scores = [injection_weights.word_score(words_of_sentence, weights) for words_of_sentence in words]
-    most = sentences[scores.index(max(scores))]
+    most = max(
+        sentences, key=lambda part: injection_weights.word_score(injection_weights.words(part), weights)
+    )
     start = most.start + len(most.text) - len(most.text.lstrip())
     return Order(start, start + len(most.text.strip()), "high", "worded like an order to the model", "")
 
@@ -271,12 +240,9 @@ def _is_styled(text: str) -> bool:
 
 def _words(lower: str) -> set[str]:
     """Return the runs of letters and digits of a text in lower case."""
-    return set(_blank_signs(lower).split() if lower.isascii() else _WORD.findall(lower))
-
-
-def _blank_signs(lower: str) -> str:
-    """Return a text with a space for all but ASCII letters and digits; every character keeps its place."""
-    return lower.encode("ascii", "replace").translate(_TO_WORDS).decode()
+    if lower.isascii():
+        return set(lower.encode().translate(_TO_WORDS).decode().split())
+    return set(_WORD.findall(lower))
 
 
 @cache

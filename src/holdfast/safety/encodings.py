@@ -82,14 +82,10 @@ def readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
 def _readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
     yield from _decode_escapes(text)
     for run in _BASE64.finditer(text) if _has_run(text) else ():
-        for decoded in _decode_run(run.group()):
-            yield DecodedText(*run.span(), decoded)
+        yield from (DecodedText(*run.span(), decoded) for decoded in _decode_run(run.group()))
     for run in _BITS.finditer(text) if "011" in text else ():
-        octets = re.findall("[01]{8}", run.group())
-        yield from (
-            DecodedText(*run.span(), decoded)
-            for decoded in _readable_pieces(bytes(int(octet, 2) for octet in octets))
-        )
+        octets = bytes(int(octet, 2) for octet in re.findall("[01]{8}", run.group()))
+        yield from (DecodedText(*run.span(), decoded) for decoded in _readable_pieces(octets))
     if not _REVERSED_OR_ROTATED.isdisjoint(words):
         if len(_BACKWARDS & words) > 1:
             yield DecodedText(0, len(text), text[::-1])
@@ -151,9 +147,7 @@ def _decode_run(run: str) -> Iterator[str]:
 
 def _readable_pieces(raw: bytes) -> Iterator[str]:
     """Yield the readable pieces of bytes; noise has none of this length."""
-    for piece in _READABLE.findall(raw.decode("utf-8", "replace")):
-        if _HAS_WORDS.search(piece):
-            yield piece
+    yield from filter(_HAS_WORDS.search, _READABLE.findall(raw.decode("utf-8", "replace")))
 
 
 def _one_a_line(text: str) -> Iterator[DecodedText]:

@@ -51,7 +51,7 @@ def scan(text: str, *, closely: bool = True) -> tuple[Finding, ...]:
 
 
 def find_flags(message: Message) -> tuple[str, ...]:
-    """Return the kinds of grave findings in a message; in its name and its calls, of credentials only."""
+    """Return the kinds of findings in a message; in its name and its calls, of credentials only."""
     kinds = _kinds(message.content)
     if (message.calls or message.name) and FLAG not in kinds and holds_secret(message):
         kinds = tuple(sorted((*kinds, FLAG)))
@@ -59,12 +59,12 @@ def find_flags(message: Message) -> tuple[str, ...]:
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    """Return the kinds of grave findings in a text, and cache those of the latest texts."""
+    """Return the kinds of findings in a text, and cache those of the latest texts."""
     key = text if len(text) <= _LONGEST_KEY else _digest(text)
     kinds = _kinds_cache.get(key)
     if kinds is None:
-        grave = {finding.kind for finding in scan(text, closely=False) if finding.severity == "high"}
-        kinds = _kinds_cache[key] = tuple(sorted(grave))
+        kinds = tuple(sorted({finding.kind for finding in scan(text, closely=False)}))
+        _kinds_cache[key] = kinds
         if len(_kinds_cache) > _MOST_CACHED:
             _kinds_cache.popitem(last=False)
     return kinds
@@ -91,12 +91,12 @@ def version() -> str:
 
 
 def has_orders(findings: Iterable[Finding]) -> bool:
-    """Return whether a text must be quarantined: it has a grave finding other than a secret."""
-    return any(finding.severity == "high" and finding.kind != "secret" for finding in findings)
+    """Return whether a text must be quarantined: it has a finding other than a secret."""
+    return any(finding.kind != "secret" for finding in findings)
 
 
 def redact(text: str, findings: Iterable[Finding], again: Callable[[str], Iterable[Finding]] = scan) -> str:
-    """Return a text with every grave secret replaced by its kind.
+    """Return a text with every secret replaced by its kind.
 
     `again` finds secrets that a replacement uncovers.
 
@@ -105,30 +105,25 @@ def redact(text: str, findings: Iterable[Finding], again: Callable[[str], Iterab
     'key: [redacted: AWS access key]'
     """
     for _ in range(_ROUNDS):
-        grave = [finding for finding in findings if finding.severity == "high"]
-        secrets = _merge_spans(finding for finding in grave if finding.kind == "secret")
+        secrets = _merge_spans(finding for finding in findings if finding.kind == "secret")
         if not secrets:
             break
-        for start, end, what in reversed(secrets):
-            text = f"{text[:start]}[redacted: {what}]{text[end:]}"
+        for start, end, secret in reversed(secrets):
+            text = f"{text[:start]}[redacted: {secret.message}]{text[end:]}"
         findings = again(text)
     return text
 
 
-def _merge_spans(findings: Iterable[Finding]) -> list[tuple[int, int, str]]:
-    """Join the spans that overlap; the longest names the secret."""
-    joined: list[tuple[int, int, str]] = []
-    length = 0
+def _merge_spans(findings: Iterable[Finding]) -> list[tuple[int, int, Finding]]:
+    """Join the spans that overlap, each with the longest finding in it, which names the secret."""
+    joined: list[tuple[int, int, Finding]] = []
     for finding in sorted(findings, key=lambda finding: (finding.start, -finding.end)):
-        size = finding.end - finding.start
         if joined and finding.start < joined[-1][1]:
-            start, end, what = joined.pop()
-            what = finding.message if size > length else what
-            joined.append((start, max(end, finding.end), what))
-            length = max(length, size)
+            start, end, longest = joined.pop()
+            longest = max(longest, finding, key=lambda one: one.end - one.start)
+            joined.append((start, max(end, finding.end), longest))
         else:
-            joined.append((finding.start, finding.end, finding.message))
-            length = size
+            joined.append((finding.start, finding.end, finding))
     return joined
 
 

@@ -25,38 +25,19 @@ _FORM_PATTERNS = {
     name: late_pattern(pattern)
     for name, pattern in {
         "tag": r"</?[a-z_|!]",
-        "special token": r"<\|[a-z_]+\|>|\[/?inst\]|<<sys|\[/?(?:system|admin|assistant)",
-        "speaker": r"(?:^|\s)(?:system|assistant|user|human|ai|developer|tool)\s?:",
-        "addressee": (
-            r"(?:^|\n)\W{0,4}(?:system|assistant|developer|admin|ai|agent|llm|model|bot)\b[^.\n]{0,12}[:,]"
-        ),
-        "tool call": (
-            r"tool_call|function_call|\"name\"\s?:|\"arguments\"|invoke|tool_result|tool_use|tool_output"
-        ),
         "object": r"\{\s?\"",
         "url": r"https?://|www\.|\.example\b",
-        "address": r"\w@\w",
-        "rule": r"###|---|===|\*\*\*",
-        "fence": r"```|~~~",
         "comment": r"<!--|/\*|//|^#|\n#",
         "backtick": r"`",
         "quote": r"[\"“”«»「]",
         "single quote": r"(?:^|\s)'\w",
         "colon": r":\s",
-        "exclamation": r"!",
         "question": r"\?",
-        "bracket": r"\[[a-z ]",
-        "template": r"\{\{|\$\{|%\w+%",
         "semicolon": r";",
         "parenthesis": r"\(",
         "code": r"\w\(\)|\w\.\w+\(|==|=>|;\n|def |const |import |return ",
-        "command": r"\b(?:curl|wget|rm -|sudo|bash|sh\b|git push|chmod|pip install|npm|python)",
-        "path": r"[~.]?/\w+/|\w\.(?:env|py|json|md|txt|yml|yaml|pem|sh|js|ts)\b",
         "digit": r"\d",
-        "date": r"\d{4}-\d\d|\d\d:\d\d",
-        "bullet": r"\n[-*•]|\n\d[.)]",
         "line": r"\n",
-        "handle": r"(?:^|\s)@\w",
     }.items()
 }
 _CAPITALS = late_pattern(r"\b[A-Z]{3,}\b")

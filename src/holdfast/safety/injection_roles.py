@@ -83,7 +83,6 @@ class _Tables(NamedTuple):
     needles: dict[str, list[_Member]]  # by the first two characters
     orders: int  # the classes that count as an order only; the bit above each says that it is one
     names: dict[str, int]
-    address: int  # the class of an e-mail address
     rules: tuple[_Rule, ...]
 
 
@@ -139,11 +138,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of sentences; a long one is cut into parts."""
     start = 0
     for end in (*[match.end() for match in _END.finditer(text)], len(text)):
-        if start < end <= start + _LONGEST:
-            yield start, end
-        else:
-            for first in range(start, end, _LONGEST):
-                yield first, min(end, first + _LONGEST)
+        yield from ((first, min(end, first + _LONGEST)) for first in range(start, end, _LONGEST))
         start = end
 
 
@@ -169,7 +164,7 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
             sure |= loose
         if loose | sure:
             marks.append(RoleMark(first, last, loose | sure | (sure & tables.orders) << 1))
-    marks += [RoleMark(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
+    marks += [RoleMark(*match.span(), tables.names["sink"]) for match in _ADDRESS.finditer(text, start, end)]
     for run in _UNSPACED.finditer(text, start, end) if not text.isascii() else ():
         marks += _needles(text, *run.span(), tables)
     return Sentence(text[start:end], start, [word for word, *_ in tokens], sorted(marks))
@@ -247,7 +242,7 @@ def _tables() -> _Tables:
             else:
                 words[first] = words.get(first, 0) | bit
     orders = reduce(or_, (bit for name, bit in bits.items() if name.endswith("!")))
-    return _Tables(words, phrases, starts, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
+    return _Tables(words, phrases, starts, needles, orders, bits, tuple(_rules(bits)))
 
 
 def _rules(bits: dict[str, int]) -> Iterator[_Rule]:

@@ -1,8 +1,8 @@
 """Orders to the model that a text contains: rules over classes of words, both as data.
 
 A single word proves nothing; a rule asks for several classes of words in one sentence, such as a verb of
-disregarding, "previous", and "instructions". Most texts lack the rarest word of every rule, which the
-first letters of their words show; only the others are searched.
+disregarding, "previous", and "instructions". Most texts lack a long word of every rule, which the first
+letters of their words show; only the others are searched.
 """
 
 from __future__ import annotations
@@ -20,20 +20,6 @@ from holdfast.text.tables import table_lines
 
 _PART = late_pattern(r"\([^()]*\)\??|[^ ]+")
 _STEM = late_pattern(r"[^\W_]+\*?")
-# Words that are too common to be a hint.
-COMMON = frozenset(
-    "that your what this these those user users one keep step need with have has will would should must they "
-    "them their there from about summary need tell show know say ask make makes used using use note message "
-    "change action answer reply all any every each the it not and you are was were been can could for but "
-    "when where which while more most some such than then time only just also into over like want wants "
-    "without never nothing everything anyone file line text order new next first last now give found find "
-    "look see let set run add good best safe every before after again other same system model agent "
-    "assistant run".split()
-)
-_EVERYWHERE = frozenset(
-    "the that for with about this from time what your you when and not are was have has to in of on is "
-    "it a".split()
-)
 HEAD = 4  # letters of a word by which the cheap look goes
 _BREAK = late_pattern(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
 _TOKEN = late_pattern(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
@@ -207,7 +193,7 @@ def _class_hints(name: str) -> set[str]:
         elif entry.startswith("*"):
             hints.add(f" {max(entry[1:].split(), key=lambda word: len(word.encode()))}")
         else:
-            hints.update(map(_hint, _rarest_words(entry)))
+            hints.update(map(_hint, _longest_words(entry)))
     return hints
 
 
@@ -245,19 +231,11 @@ def _pattern(entry: str) -> str:
     return "".join(parts)
 
 
-def _frequency(word: str) -> int:
-    """Return an estimate of how many texts have a word."""
-    if word in _EVERYWHERE:
-        return 60
-    return 6 if word in COMMON else 4 if len(word) < HEAD and word.isascii() else 1
-
-
-def _rarest_words(entry: str) -> list[str]:
-    """Return the rarest words of a member of a class: every text with it has one of them."""
+def _longest_words(entry: str) -> list[str]:
+    """Return the longest words of a member of a class: every text with it has one of them."""
     choices = []
     for part in _PART.findall(entry):
         alternatives = [_STEM.findall(words) for words in part.strip("()").split("/")]
         if all(alternatives) and not part.endswith("?"):
-            words = [max(alternative, key=len) for alternative in alternatives]
-            choices.append((-sum(map(_frequency, words)), min(map(len, words)), words))
-    return max(choices)[-1]
+            choices.append([max(alternative, key=len) for alternative in alternatives])
+    return max(choices, key=lambda words: min(map(len, words)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import combinations, pairwise
-from math import sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 from zlib import crc32
 
@@ -39,18 +39,18 @@ class InjectionWeights(NamedTuple):
     biases: Mapping[str, float]
 
 
-def score_of_words(text: str, words: AbstractSet[str], *, closely: bool) -> float | None:
-    """Return the score of a folded text in lower case by its words alone; None for a harmless one. Cheap."""
+def score_of_words(text: str, words: AbstractSet[str], *, closely: bool) -> float:
+    """Return the score of a folded text in lower case by its words alone; -inf for a harmless one. Cheap."""
     is_ascii = text.isascii()
     if is_ascii and len(text) < _SHORTEST:
-        return None
+        return -inf
     table, bias = _words()
     known = {word[:LETTERS] for word in words}
     if not is_ascii:
         known |= _pairs_of_characters(text)
     sum_of_words = _scale([table[word] for word in known if word in table], bias)
     low = _LOW_MESSAGE if not closely else _LOW if is_ascii else _LOW_FOREIGN
-    return None if sum_of_words < low else sum_of_words
+    return -inf if sum_of_words < low else sum_of_words
 
 
 def scores_low(sentences: Sequence[Sentence]) -> bool:

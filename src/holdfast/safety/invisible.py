@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from holdfast.safety.deobfuscate import INVISIBLE
 from holdfast.text.late_pattern import late_pattern
@@ -41,7 +41,7 @@ class _Directions(NamedTuple):
 
 
 def find_invisible(text: str) -> Iterator[Finding]:
-    """Yield a finding for each run of invisible characters that does not belong there."""
+    """Yield a finding for each run of invisible characters that may hide or disguise something."""
     flags = [match.span() for match in _FLAG.finditer(text)]
     starts = [first for first, _ in flags]
     hyphens = text.count("\u00ad")
@@ -49,47 +49,40 @@ def find_invisible(text: str) -> Iterator[Finding]:
     for count, run in enumerate(_RUN.finditer(text)):
         start, end = run.span()
         if count == _MOST:
-            yield Finding("invisible", start, len(text), "high", "thousands of invisible characters")
+            yield Finding("invisible", start, len(text), "thousands of invisible characters")
             return
         before = bisect_right(starts, start)
         if before and start < flags[before - 1][1]:
             continue
-        message, is_high = _judge(text, start, end, hyphens, directions)
-        if message:
-            severity: Literal["low", "high"] = "high" if is_high else "low"
-            yield Finding("invisible", start, end, severity, message)
+        if message := _judge(text, start, end, hyphens, directions):
+            yield Finding("invisible", start, end, message)
 
 
-def _judge(text: str, start: int, end: int, hyphens: int, directions: _Directions) -> tuple[str, bool]:
-    """Return the name of a run of invisible characters, "" for a harmless one, and whether it is grave."""
+def _judge(text: str, start: int, end: int, hyphens: int, directions: _Directions) -> str:
+    """Return the name of a run of invisible characters, "" for a harmless one."""
     run = text[start:end]
     if any("\U000e0000" <= char <= "\U000e007f" for char in run):
-        return "tag characters", True
+        return "tag characters"
     if any(char in _BIDI_OVERRIDE for char in run):
-        return "direction override", True
+        return "direction override"
     if any(char in _BIDI for char in run):
-        return "direction control", _is_misdirected(run, start, directions)
+        return "direction control" if _is_misdirected(run, start, directions) else ""
     if all(char in _MARKS for char in run):
-        return "direction mark", len(run) > 3
-    if start == 0 and run == "\ufeff":
-        return "byte order mark", False
+        return "direction mark" if len(run) > 3 else ""
     if set(run) == {"\u00ad"}:
-        return "soft hyphen", len(run) > 1 or (hyphens > 3 and _is_shredded(text, start))
-    return _judge_others(text, start, end)
-
-
-def _judge_others(text: str, start: int, end: int) -> tuple[str, bool]:
-    run, before, after = text[start:end], text[max(0, start - 1) : start], text[end : end + 1]
+        return "soft hyphen" if len(run) > 1 or (hyphens > 3 and _is_shredded(text, start)) else ""
+    before, after = text[max(0, start - 1) : start], text[end : end + 1]
     if _is_selector(run[0]) or _is_selector(run[-1]):
-        return _judge_selector(run, before, after)
+        return "variation selectors" if _are_selectors_odd(run, before, after) else ""
     if all(char in _JOINERS for char in run) and len(run) <= 2 and _joins(before, after):
-        return "", False
+        return ""
     if run[0] in _FILLERS:
-        is_grave = len(run) > 3 or _is_inside_word(text, start, end)
-        return "filler", is_grave and not _MONGOLIAN.match(before or " ")
+        is_odd = len(run) > 3 or _is_inside_word(before, after)
+        return "filler" if is_odd and not _MONGOLIAN.match(before) else ""
     if len(run) >= 4:
-        return "run of zero-width characters", True
-    return "zero-width character", _is_inside_word(text, start, end) and not _may_break(text, start, end)
+        return "run of zero-width characters"
+    is_odd = _is_inside_word(before, after) and not _may_break(text, start, end)
+    return "zero-width character" if is_odd else ""
 
 
 def _is_misdirected(run: str, start: int, directions: _Directions) -> bool:
@@ -103,23 +96,20 @@ def _is_selector(char: str) -> bool:
     return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
-def _judge_selector(run: str, before: str, after: str) -> tuple[str, bool]:
-    if len(run) == 1 and (_EMOJI.match(before) or _IDEOGRAPH.match(before) or _JOINED.match(before)):
-        return "", False
-    if run in {"\ufe0f\u200d", "\ufe0e\u200d", "\u200d\ufe0f"} and (
-        _EMOJI.match(before) or _EMOJI.match(after)
-    ):
-        return "", False
-    return "variation selectors", len(run) > 1 or bool(_LETTER.match(before))
+def _are_selectors_odd(run: str, before: str, after: str) -> bool:
+    if len(run) == 1:
+        may_have_one = any(signs.match(before) for signs in (_EMOJI, _IDEOGRAPH, _JOINED))
+        return bool(_LETTER.match(before)) and not may_have_one
+    is_emoji = _EMOJI.match(before) or _EMOJI.match(after)
+    return not (is_emoji and run in {"\ufe0f\u200d", "\ufe0e\u200d", "\u200d\ufe0f"})
 
 
 def _joins(before: str, after: str) -> bool:
-    return any(bool(_EMOJI.match(side) or _JOINED.match(side)) for side in (before or " ", after or " "))
+    return any(_EMOJI.match(side) or _JOINED.match(side) for side in (before, after))
 
 
-def _is_inside_word(text: str, start: int, end: int) -> bool:
-    """Return whether a run splits a word of a script that needs no invisible characters."""
-    before, after = text[max(0, start - 1) : start], text[end : end + 1]
+def _is_inside_word(before: str, after: str) -> bool:
+    """Return whether a run between two characters splits a word of a script that needs no invisible ones."""
     if not (_LETTER.match(before) and _LETTER.match(after)):
         return False
     return not any(_UNSPACED.match(c) or _JOINED.match(c) for c in (before, after))

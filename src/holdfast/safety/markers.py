@@ -1,8 +1,7 @@
 """Markers of turns, tool calls and tool results in the prompt formats of models: syntax, found by rule.
 
 The text between them does not matter: whoever writes a marker can speak as the system or as a tool. A marker
-that is mentioned rather than used, in quotes, beside words about templates, or in a template itself, is a
-light finding.
+that is mentioned rather than used, in quotes, beside words about templates, or in a template itself, is none.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def may_have_markers(lower: str, words: AbstractSet[str]) -> bool:
 
 
 def find_markers(lower: str) -> Iterator[Order]:
-    """Yield the markers in a folded text in lower case."""
+    """Yield the markers in a folded text in lower case that are used, not mentioned."""
     done = -1
     spans = sorted(
         (match.start(), match.end(), form.message)
@@ -66,7 +65,8 @@ def find_markers(lower: str) -> Iterator[Order]:
     for start, end, message in spans:
         if start >= done:
             done = end
-            yield Order(start, end, "low" if _is_named(lower, start, end) else "high", message, message)
+            if not _is_named(lower, start, end):
+                yield Order(start, end, "high", message, message)
 
 
 def _is_named(lower: str, start: int, end: int) -> bool:

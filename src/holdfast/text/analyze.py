@@ -156,13 +156,10 @@ def weigh(token: str) -> list[tuple[str, float]]:
     for part in _JOINTS.split(_without_tail(token)):
         if part.isascii():
             pieces = _CAMEL.findall(part) if _is_camel(part) else [part]
-            words = [piece.lower() for piece in pieces]
-            parts.extend((word, 0 if word in STOP_WORDS else 1) for word in words)
+            weighed: Iterable[tuple[str, float]] = [(piece.lower(), 1) for piece in pieces]
         else:
-            parts.extend(
-                (word, 0 if word in STOP_WORDS else weight)
-                for word, weight in unspaced.split_mixed(fold(part))
-            )
+            weighed = unspaced.split_mixed(fold(part))
+        parts.extend((word, 0 if word in STOP_WORDS else weight) for word, weight in weighed)
     return parts
 
 

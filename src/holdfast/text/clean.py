@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
 from typing import Literal
 
 REPLACEMENT = "\ufffd"
@@ -66,12 +67,6 @@ def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
 
 def _in_order(run: str) -> Iterator[str]:
     """Yield the characters of a run, decomposed, with the accents between others sorted."""
-    accents: list[str] = []
-    for char in "".join([unicodedata.normalize("NFD", char) for char in run]):
-        if unicodedata.combining(char):
-            accents.append(char)
-        else:
-            yield from sorted(accents, key=unicodedata.combining)
-            accents = []
-            yield char
-    yield from sorted(accents, key=unicodedata.combining)
+    chars = "".join([unicodedata.normalize("NFD", char) for char in run])
+    for _, part in groupby(chars, key=lambda char: unicodedata.combining(char) > 0):
+        yield from sorted(part, key=unicodedata.combining)

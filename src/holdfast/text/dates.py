@@ -11,16 +11,9 @@ from holdfast.text.late_pattern import late_pattern
 from holdfast.text.units import MONTHS
 
 _END_OF_TIME = 253_402_300_800_000_000  # the end of the year 9999, the last one that `datetime` knows
-_NAMES = "january february march april may june july august september october november december".split()
-_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)} | {
-    name[:3]: number for number, name in enumerate(_NAMES, 1) if name not in ("march", "may")
-}
-_MONTHS["sept"] = 9
-# Those of other languages, without accents; some are other words as well.
-_MONTHS |= {
-    fold(name): number for name, number in MONTHS.items() if len(name) > 2 and fold(name) not in _MONTHS
-}
-_AMBIGUOUS = frozenset("may mai mars mar march set sun marca maja".split()) - {"march"}
+# Of several languages, without accents; some are other words as well.
+_MONTHS = {fold(name): number for name, number in MONTHS.items() if len(name) > 2}
+_AMBIGUOUS = frozenset("may mai mars mar set sun marca maja".split())
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = r"(\d{1,2})(?:st|nd|rd|th|\.(?= ))?"
 # Characters of other scripts may stand right beside a number.
@@ -59,9 +52,8 @@ def find_dates(text: str) -> list[PartialDate]:
     [PartialDate(year=2022, month=7, day=None)]
     """
     lower = text.lower() if text.isascii() else fold(text)
-    dates = [_date(year, int(month), day) for year, month, day in _ISO.findall(lower)]
-    if not lower.isascii():
-        dates += [_date(year, int(month), day) for year, month, day in _UNSPACED.findall(lower)]
+    by_year = [*_ISO.findall(lower), *_UNSPACED.findall(lower)]
+    dates = [_date(year, int(month), day) for year, month, day in by_year]
     dates += [_date(year, int(month), day) for day, month, year in _DOTTED.findall(lower)]
     for first, second, year in _SLASHED.findall(lower):
         month, day = (second, first) if int(first) > 12 else (first, second)

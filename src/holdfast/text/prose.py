@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import groupby
 
 from holdfast.text.analyze import STOP_WORDS
 from holdfast.text.late_pattern import late_pattern
@@ -114,14 +115,10 @@ def _by_lines(text: str) -> Iterator[tuple[str, bool]]:
 def _numbered_lines(lines: list[str]) -> set[int]:
     """Return the places of lines in runs of numbered ones."""
     places: set[int] = set()
-    run: list[int] = []
-    for place, line in enumerate([*lines, ""]):
-        if _NUMBERED.match(line):
-            run.append(place)
-            continue
-        if len(run) >= _LISTING:
-            places.update(run)
-        run = []
+    for is_numbered, run in groupby(range(len(lines)), key=lambda at: bool(_NUMBERED.match(lines[at]))):
+        run_places = list(run)
+        if is_numbered and len(run_places) >= _LISTING:
+            places.update(run_places)
     return places
 
 

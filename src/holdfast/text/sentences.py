@@ -71,8 +71,8 @@ def sentences(text: str) -> list[str]:
 
 def _lines(text: str) -> Iterator[str]:
     if "\n" not in text and "\r" not in text:
-        line = one_line(_ITEM.sub("", text, count=1) if _ITEM.match(text) else text)
-        if line:
+        item = _ITEM.match(text)
+        if line := one_line(text[item.end() :] if item else text):
             yield line
         return
     held = ""
@@ -98,12 +98,10 @@ def _split_line(line: str) -> Iterator[str]:
         end = match.end()
         if end < len(line) and match[0][0] == "." and _goes_on(line, start, match):
             continue
-        sentence = line[start:end].strip(" ·")
-        if sentence:
+        if sentence := line[start:end].strip(" ·"):
             yield sentence
         start = end
-    rest = line[start:].strip()
-    if rest:
+    if rest := line[start:].strip():
         yield rest
 
 

@@ -290,9 +290,7 @@ def _join(raw: list[ValueToken]) -> list[ValueToken]:
             place += 1
             continue
         value, length = _date_at(raw, place) or _number_at(raw, place) or (raw[place], 1)
-        if value.start != raw[place].start:
-            value = value._replace(start=raw[place].start)
-        tokens.append(value)
+        tokens.append(value._replace(start=raw[place].start))
         place += length
     return tokens
 

@@ -80,11 +80,8 @@ def forms(token: str, spoken: Iterable[str]) -> list[int]:
 
 
 def _languages_of(word: str, spoken: Iterable[str]) -> Iterable[str]:
-    if not word.isascii():
-        for language, _, script in _BY_SCRIPT:
-            if script.search(word):
-                return (language,)
-    return spoken
+    scripts = () if word.isascii() else _BY_SCRIPT
+    return next(((language,) for language, _, script in scripts if script.search(word)), spoken)
 
 
 @lru_cache(maxsize=16_384)

@@ -392,7 +392,7 @@ def _check_new(tree: Tree, place: str, by: Writer) -> None:
             raise FileCommandError(f"The path {path} is not a directory.", "Choose another path.")
     parts = (place.removeprefix(ROOT), *place.split("/")[2:])
     findings = [finding for part in parts for finding in guard.scan(part)]
-    if any(finding.kind == "secret" and finding.severity == "high" for finding in findings):
+    if any(finding.kind == "secret" for finding in findings):
         raise FileCommandError(
             "The path holds a credential.", "Choose another path: credentials are not kept."
         )

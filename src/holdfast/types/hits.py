@@ -112,15 +112,14 @@ class Hits(list[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part of a text that may do harm: `text[start:end]`, its kind and severity.
+    """A part of a text that may do harm: `text[start:end]`, and its kind.
 
-    `kind` is "invisible", "disguise", "instruction" or "secret". A "high" finding is acted upon when the text
-    is to be remembered: a secret is redacted, the other kinds put the text into quarantine; a "low" one is
-    only noted. `message` says in a few words what was found, and quotes nothing of the text.
+    `kind` is "invisible", "disguise", "instruction" or "secret". When the text is to be remembered, a secret
+    is redacted, the other kinds put the text into quarantine. `message` says in a few words what was found,
+    and quotes nothing of the text.
     """
 
     kind: Literal["invisible", "disguise", "instruction", "secret"]
     start: int
     end: int
-    severity: Literal["low", "high"]
     message: str

@@ -51,9 +51,12 @@ class Scope:
         parts = ("", "", self.team) if self.team else (self.user, *filter(None, (self.project,)))
         object.__setattr__(self, "space", "/".join(map(_escape, (self.tenant, *parts))))
         if self.reads != ():
-            object.__setattr__(self, "reads", _check_references(self.reads))
-            for reference in self.reads:
+            references: tuple[Any, ...] = tuple(check_several(self.reads, "reads", _FORMS))
+            if len(references) > MAX_READS:
+                raise InvalidInput(f"`reads` names {len(references):,} spaces.", f"Name at most {MAX_READS}.")
+            for reference in references:
                 self.named(reference)
+            object.__setattr__(self, "reads", tuple(dict.fromkeys(references)))
 
     @property
     def shared(self) -> Scope:
@@ -150,17 +153,6 @@ class Scope:
 def _derive(tenant: str, user: str, agent: str, project: str = "", team: str = "") -> Scope:
     """Return a scope of the parts of another one."""
     return Scope(tenant, user, agent, project=project, team=team)
-
-
-def _check_references(references: object) -> tuple[str, ...]:
-    """Return references as a tuple, each once."""
-    some = tuple(check_several(references, "reads", _FORMS))
-    if len(some) > MAX_READS:
-        raise InvalidInput(f"`reads` names {len(some):,} spaces.", f"Name at most {MAX_READS}.")
-    texts = tuple(dict.fromkeys(text for text in some if isinstance(text, str)))
-    if not all(isinstance(text, str) for text in some):
-        raise _no_reference(next(text for text in some if not isinstance(text, str)))
-    return texts
 
 
 def _no_reference(value: object) -> InvalidInput:

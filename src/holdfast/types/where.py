@@ -229,10 +229,10 @@ class _Parser:
         return _all(nested)
 
     def _operator(self, key: str, operator: str, value: object, depth: int) -> Where:
-        if operator == "$not" and isinstance(value, Mapping):
-            return Joined("not", (self._of_key(key, value, depth),))
         if operator == "$not":
-            raise _wrong(key, operator, value, "Pass a dict of operators, or use $ne.")
+            if not isinstance(value, Mapping):
+                raise _wrong(key, operator, value, "Pass a dict of operators, or use $ne.")
+            return Joined("not", (self._of_key(key, value, depth),))
         if operator not in _OPERATORS:
             raise InvalidInput(
                 f"Unknown operator {shown(operator)} on `{key}`.",

@@ -120,7 +120,7 @@ def mark_findings(text: str) -> tuple[list[Part], str]:
     """Mark the guard's findings in a text, with invisible characters as codes; return their names as well."""
     parts: list[Part] = []
     at = 0
-    flags = [flag for flag in safety.scan(text) if flag.severity == "high"]
+    flags = safety.scan(text)
     for flag in flags:
         start = max(at, flag.start)
         if flag.end > start:
