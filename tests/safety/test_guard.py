@@ -152,6 +152,7 @@ def test_what_hides_something_is_grave(text: str) -> None:
         ('password = "kL93mxVq0PzT"', 'password = "[redacted: password]"'),
         ("btw my password is hunter2, ok?", "btw my password is [redacted: password], ok?"),
         ("Mein Passwort lautet Tulpe-Kran-88", "Mein Passwort lautet [redacted: password]"),
+        ("Anna jelszava: Kx9!vbT2qq", "Anna jelszava: [redacted: password]"),
         ("Пароль: Zk48vTnq!Lp", "Пароль: [redacted: password]"),
         ("Authorization: Bearer 8d7f6a5s4d3f2g1h0j9k8l", "Authorization: Bearer [redacted: bearer token]"),
         ("WEATHER_KEY=4f1c9e77d02ab3481d6b5e0f9a2c7713", "WEATHER_KEY=[redacted: API key]"),

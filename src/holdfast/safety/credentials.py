@@ -48,7 +48,7 @@ _RECOVERY = ("recovery phrase", "recovery key", "recovery word")
 _KEYS = ("api key", "api-key", "api_key", "access key", "private key", "_key", "key:", "key=")
 _PASSWORDS = tuple(
     "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang "
-    "salasana heslo jelszo parool sifre khau sandi zugangscode".split()
+    "salasana heslo jelsz parool sifre khau sandi zugangscode".split()
 )
 _PHRASES = tuple("phrase mnemonic word frase wort слова 助记词 palabras mots parole slowa".split())
 _FOREIGN = tuple(
