@@ -37,7 +37,6 @@ from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.events import Events
-    from holdfast.search.meta_masks import KnownMetadata, MetaMasks
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
     from holdfast.types.where import Where
@@ -152,19 +151,18 @@ class Search:
         named = [source for source in SEARCHED if source.name in filters.sources and filters.limit]
         sources = [WAITING if source is RECORDS and filters.trust else source for source in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
-        ahead = [] if filters.where is None else self._read_metadata(indexes, filters.where)
         for _ in range(_ATTEMPTS):
-            # Everybody takes them in this order: the indexes, by the names of their spaces, which other
-            # handles may read the other way around; then the database.
+            # Everybody takes them in this order: the metadata and the indexes, by the names of their spaces,
+            # which other handles may read the other way around; then the database.
             with ExitStack() as locks:
+                if filters.where is not None:
+                    self._read_metadata(indexes, filters.where, locks)
                 for index in chain.from_iterable(indexes[space] for space in sorted(indexes)):
                     locks.enter_context(index.lock)
                 with self._database.one_read():
                     for space in indexes:
                         grants.check(self._database, scope, space)
                     if self._catch_up(indexes, meaning):
-                        for masks, known in ahead:
-                            masks.known.take(known)
                         yield SearchReader(scope, indexes, locks, meaning)
                         return
             for space, some in indexes.items():
@@ -176,20 +174,15 @@ class Search:
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
 
     def _read_metadata(
-        self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where
-    ) -> list[tuple[MetaMasks, KnownMetadata]]:
-        """Read what a filter needs while others use the indexes, for `KnownMetadata.take`."""
-        copies = []
-        for space, some in indexes.items():
+        self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where, locks: ExitStack
+    ) -> None:
+        """Read what a filter needs while others use the indexes, and keep it locked."""
+        for space in sorted(indexes):
             state = segments.index_state(self._database, space)
-            for index in some:
+            for index in indexes[space]:
                 if index.meta is not None:
-                    with index.lock:
-                        known = index.meta.known.copy()
-                    known.refresh()
-                    known.read(where, getattr(state, index.source.name))
-                    copies.append((index.meta, known))
-        return copies
+                    locks.enter_context(index.meta.lock)
+                    index.meta.prepare(where, getattr(state, index.source.name))
 
     def _vector_set(self, space: str, meaning: QueryVector | None) -> vectors.VectorSet | None:
         """Return the vectors of a space to compare a query with; None for a query without a vector."""
