@@ -13,7 +13,7 @@ BUDGETS = {
     "messages": 860,
     "store": 5_427,
     "llm": 1_233,
-    "search": 3_321,
+    "search": 3_302,
     "dedup": 1_353,
     "records": 1_746,
     "prompt": 1_680,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.search import weights
 from holdfast.search.segment import Segment, renumber
+from holdfast.store.records import AsOf
 from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
 
@@ -140,6 +141,10 @@ class Columns(ABC):
             self._link(order, begins, before)
 
     @abstractmethod
+    def visible(self, viewer: Viewer, as_of: AsOf) -> Mask | None:
+        """Return a mask of the documents that an agent sees at a version, None for all."""
+
+    @abstractmethod
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         """Link documents, sorted by chat, to those before them; a mask tells where a chat begins."""
 
@@ -162,9 +167,9 @@ class RecordColumns(Columns):
 
     ended = np.empty(0, np.int64)
 
-    def visible(self, version: int, viewer: Viewer) -> Mask:
+    def visible(self, viewer: Viewer, as_of: AsOf) -> Mask:
         """Return a mask of the records with words that were alive at a version and that an agent may see."""
-        size = self.last + 1
+        size, version = self.last + 1, as_of.version
         alive = self.ended[:size] > version
         alive &= self.words[:size] > 0
         alive[min(version, self.last) + 1 :] = False
@@ -244,6 +249,20 @@ class MessageColumns(Columns):
             TermPostings(docs[i:j], frequencies[i:j], (passages[0][k:m], passages[1][k:m]))
             for (i, j), (k, m) in zip(pairwise(ends.tolist()), pairwise(inside), strict=True)
         ]
+
+    def visible(self, viewer: Viewer, as_of: AsOf) -> Mask | None:
+        """Return a mask of the messages that existed at a version; None for all.
+
+        Messages of other agents are included, since they count for the rarity of words.
+        """
+        del viewer
+        if as_of.doc >= self.last and as_of.until == MAX_COUNT:
+            return None
+        there = np.arange(self.last + 1) <= as_of.doc
+        # Place 0 stands for no message.
+        there[0] = False
+        there &= self.at[: len(there)] < as_of.until
+        return there
 
     def jumps(self) -> Integers:
         """Return the documents whose previous one in the chat is not stored right before them."""

@@ -20,12 +20,12 @@ from holdfast.search.postings import Postings
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
 from holdfast.store import segments as stored
+from holdfast.store.records import NOW, AsOf
 from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
     from holdfast.search.vectors import VectorCache
     from holdfast.store.database import Database
-    from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
 
 # As many documents that came one by one are stored as a segment.
@@ -94,9 +94,10 @@ class Index(Generic[C]):
         """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
         joined = self.source.joined(self._database, self.space, agent)
         viewer = Viewer(agent, joined, shared=self.source.shared)
-        visible = self.source.visible(self.columns, viewer, as_of)
+        as_of = as_of if self.source.versioned else NOW
+        visible = self.columns.visible(viewer, as_of)
         postings = Postings(terms, self.parts, self.columns, visible)
-        of_space = self.source, self._database, self.space, viewer
+        of_space = self.source, self._database, self.space, viewer, as_of
         return SourceView(*of_space, self.columns, visible, postings, self.meta)
 
     def refresh_vectors(self, stored: VectorSet) -> None:

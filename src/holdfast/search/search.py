@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.errors import Unavailable
-from holdfast.search import nearness, record_source
+from holdfast.search import nearness
 from holdfast.search.filters import Filters
 from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
-from holdfast.search.meaning import QueryEmbedder, QueryVector
+from holdfast.search.meaning import QueryEmbedder, QueryVector, best_rows, find_rows
 from holdfast.search.message_source import MESSAGES, MessageRanking, RankedMessage
 from holdfast.search.postings import match_terms
 from holdfast.search.query import Query, has_words, parse
-from holdfast.search.record_source import RECORDS, WAITING
+from holdfast.search.record_source import RECORDS, ROWS, WAITING
 from holdfast.search.source import Matched, SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.search.vocabulary import may_be_slip
@@ -337,9 +337,9 @@ class SearchReader:
         def find(space: str, limit: int, least: float) -> Iterator[Hit | RankedMessage]:
             yield from (message for message in best.get(space, ()) if message.score >= least)
             for match in chain.from_iterable(matched[space]):
-                if match.view.source.find is not None and (match.terms or match.view.near):
-                    wanted = replace(filters, limit=limit, min_score=least)
-                    yield from match.view.source.find(match, query, wanted)
+                rows = match.view.source.rows
+                if rows and (match.terms or match.view.near):
+                    yield from find_rows(match, query, replace(filters, limit=limit, min_score=least), rows)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)], names)
@@ -401,7 +401,8 @@ class SearchReader:
         (index,) = self._indexes[space]
         view = self._view(index, query.terms, filters.as_of_in(space))
         (terms,) = match_terms(query, [view.postings])
-        pairs = record_source.best(Matched(view, terms), query, filters)[1] if terms or view.near else []
+        matched = Matched(view, terms)
+        pairs = best_rows(matched, query, filters, ROWS)[1] if terms or view.near else []
         if view.near is None:
             return [(record, 0.0) for _, record in pairs]
         deviations = view.near.standing(np.array([ranked.doc for ranked, _ in pairs], np.int64))
