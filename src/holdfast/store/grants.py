@@ -62,25 +62,22 @@ def check(reader: Reader, scope: Scope, space: str, needed: Rights = "read") -> 
     A user's own space, its projects and, for reading, what the tenant shares need no grant; a scope without
     a user acts for its tenant. Nothing crosses tenants.
     """
-    if scope.is_own(space) and (needed == "read" or not scope.acting or space != scope.shared.space):
-        return
-    rights = ""
-    if scope_of(space).tenant == scope.tenant and scope.acting:
-        rights = first_value(reader, str, _RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT) or ""
-    if rights != "write" and (needed == "write" or rights != "read"):
+    if not may(reader, scope, needed, space):
         raise Denied(
             f"User {scope.acting!r} may not {needed} the space {scope.reference(space)!r}.",
             "Ask its owner for the right, or the application for that of a team.",
         )
 
 
-def may(reader: Reader, scope: Scope, needed: Rights = "read") -> bool:
-    """Return whether a scope may read or write its own space, as of the transaction of the reader."""
-    try:
-        check(reader, scope, scope.space, needed)
-    except Denied:
+def may(reader: Reader, scope: Scope, needed: Rights = "read", space: str | None = None) -> bool:
+    """Return whether a scope may read or write a space, see `check`; by default its own."""
+    space = scope.space if space is None else space
+    if scope.is_own(space) and (needed == "read" or not scope.acting or space != scope.shared.space):
+        return True
+    if not scope.acting or scope_of(space).tenant != scope.tenant:
         return False
-    return True
+    rights = first_value(reader, str, _RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT)
+    return rights == "write" or (rights == "read" and needed == "read")
 
 
 def current(reader: Reader, space: str, grantee: str | None = None) -> list[GrantRow]:
