@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_483,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_385,
+    "store": 5_382,
     "llm": 1_233,
     "search": 3_302,
     "dedup": 1_353,

@@ -79,29 +79,24 @@ def read(
     """
     # The messages of a day count from its beginning, whichever of them were on the page before.
     begins = since if after is None else max(since, _midnight(after.at, zone))
-    following = (
-        entry for entry in _entries(db, scope, begins, until, zone) if not after or entry.place > after
-    )
+    span = {"since": begins, "until": until}
+    changes = record_changes.written(db, scope, begins, until)
+    learned = (_Entry(Place(to_micros(change.at), change.version), change) for change in changes)
+    every = merge(learned, _chat_entries(db, scope, span, zone))
+    following = (entry for entry in every if not after or entry.place > after)
     *page, more = [*islice(following, limit), next(following, None)]
     days = []
     for day, group in groupby(page, lambda entry: _day(entry.place.at, zone)):
         entries = list(group)
         chats = [_chat_day(db, scope, entry, zone) for entry in entries if not entry.change]
-        changes = tuple(entry.change for entry in entries if entry.change)
-        days.append(TimelineDay(day, tuple(chats), changes))
+        known = tuple(entry.change for entry in entries if entry.change)
+        days.append(TimelineDay(day, tuple(chats), known))
     last = page[-1].place if page and more else None
     return Timeline(days, f"{last.at}.{last.version}.{last.chat}" if last else None)
 
 
-def _entries(db: Reader, scope: Scope, since: int, until: int, zone: tzinfo) -> Iterator[_Entry]:
-    """Yield all entries from a time until before another, in order; chats are read when their time comes."""
-    span = {"since": since, "until": until}
-    changes = record_changes.written(db, scope, since, until)
-    learned = (_Entry(Place(to_micros(change.at), change.version), change) for change in changes)
-    return merge(learned, _chat_entries(db, scope, span, zone))
-
-
 def _chat_entries(db: Reader, scope: Scope, span: dict[str, int], zone: tzinfo) -> Iterator[_Entry]:
+    """Yield the days of chats in order; a chat is read when its time comes."""
     chats = db.all(_CHATS, space=scope.space, **span, **sessions.agent_values(scope.agent))
     # Each chat with its next day, but at first with its beginning, which comes before its first day.
     waiting: list[tuple[_Entry, Iterator[_Entry] | None]]
