@@ -38,6 +38,10 @@ _PARTS = 8
 LARGEST = 262_144
 # Documents analysed at once, before it is told how far that has come.
 _BATCH = 512
+_UNSTORED = "The index of space %r could not be stored: %s"
+_UNUSABLE = (
+    "The index of space %r is made again from the log: the segment of documents %d to %d cannot be used (%s)."
+)
 # A number before every segment, also before one that a hostile database made up.
 BEFORE_ALL = -(2**62)
 
@@ -210,14 +214,8 @@ class Index(Generic[C]):
         except BadSegment as error:
             import logging  # Few have something to tell.
 
-            logging.getLogger("holdfast").warning(
-                "The index of space %r is made again from the log: "
-                "the segment of documents %d to %d cannot be used (%s).",
-                self.space,
-                row.first,
-                row.last,
-                error,
-            )
+            place = self.space, row.first, row.last
+            logging.getLogger("holdfast").warning(_UNUSABLE, *place, error)
             return None
         return segment
 
@@ -253,9 +251,7 @@ class Index(Generic[C]):
             import logging
 
             # A read needs no writable database: the next one tries again.
-            logging.getLogger("holdfast").info(
-                "The index of space %r could not be stored: %s", self.space, error
-            )
+            logging.getLogger("holdfast").info(_UNSTORED, self.space, error)
             return False
         if not done:
             # Another process stored other segments, or erased documents of these: start from its segments.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
@@ -125,12 +125,17 @@ class Search:
         )
         query = parse(draft.text)
         meaning = self.meaning(scope, draft.text) if by_meaning else None
-        with self._one_read(scope, (scope.space,), filters, meaning) as reader:
+        with self.one_read(scope, filters, meaning, (scope.space,)) as reader:
             return reader.similar(scope.space, query, filters)
 
+    @contextmanager
     def one_read(
-        self, scope: Scope, filters: Filters, meaning: QueryVector | None = None
-    ) -> AbstractContextManager[SearchReader]:
+        self,
+        scope: Scope,
+        filters: Filters,
+        meaning: QueryVector | None = None,
+        spaces: Sequence[str] | None = None,
+    ) -> Iterator[SearchReader]:
         """Open one read of the database for recalls from the sources of the filters.
 
         No index is made or stored in the block: that is done before.
@@ -142,12 +147,7 @@ class Search:
         # A chat belongs to its space; another space may have one of the same name. What waits there is not
         # this user's to release.
         is_own = filters.chat is not None or filters.trust
-        return self._one_read(scope, (scope.space,) if is_own else scope.spaces, filters, meaning)
-
-    @contextmanager
-    def _one_read(
-        self, scope: Scope, spaces: Iterable[str], filters: Filters, meaning: QueryVector | None
-    ) -> Iterator[SearchReader]:
+        spaces = spaces or ((scope.space,) if is_own else scope.spaces)
         named = [source for source in SEARCHED if source.name in filters.sources and filters.limit]
         sources = [WAITING if source is RECORDS and filters.trust else source for source in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
