@@ -68,8 +68,6 @@ class Index(Generic[C]):
         self._epoch = epoch
         # Frozen and stored, or about to be.
         self._segments: list[Segment] = []
-        # The ranges of stored segments, as far as this process knows.
-        self._stored: list[tuple[int, int]] = []
         # Frozen, but the database could not be written.
         self._unstored: Segment | None = None
         # Too few documents to be frozen.
@@ -194,7 +192,6 @@ class Index(Generic[C]):
                 self._reset(stored.index_state(self._database, self.space).epoch)
                 return
             self._segments.append(segment)
-            self._stored.append((row.first, row.last))
             self.columns.extend(segment)
 
     def _rows(self, after: int) -> list[stored.StoredSegment]:
@@ -239,14 +236,14 @@ class Index(Generic[C]):
         if self.source.stored and not self._store(parts[-1]):
             return
         self._segments, self._unstored = parts, None
-        self._stored = [(part.first, part.last) for part in self._segments]
 
     def _store(self, frozen: Segment) -> bool:
         """Store a segment in place of those that it covers, and return whether that was done."""
         body = frozen.encode()
         row = stored.StoredSegment(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
+        known = [(part.first, part.last) for part in self._segments]
         try:
-            done = stored.replace(*self._place, self._stored, self._epoch, row)
+            done = stored.replace(*self._place, known, self._epoch, row)
         except (Denied, Unavailable) as error:
             import logging
 
