@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_483,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_361,
+    "store": 5_354,
     "llm": 1_233,
     "search": 3_295,
     "dedup": 1_353,
