@@ -13,7 +13,7 @@ BUDGETS = {
     "messages": 860,
     "store": 5_354,
     "llm": 1_233,
-    "search": 3_295,
+    "search": 3_293,
     "dedup": 1_353,
     "records": 1_746,
     "prompt": 1_680,
