@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_483,
     "safety": 1_824,
     "messages": 860,
-    "store": 5_354,
+    "store": 5_348,
     "llm": 1_233,
     "search": 3_293,
     "dedup": 1_353,
