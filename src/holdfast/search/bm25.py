@@ -225,11 +225,6 @@ def _join(postings: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats, 
     return numbers, np.concatenate([np.empty(0), *(values for _, values in postings)]), sizes
 
 
-def add_at(sums: Floats, places: Numbers, values: Floats) -> None:
-    """Add values at places: a fifth faster than `sums[places] += values`."""
-    sums[places] = sums.take(places) + values
-
-
 def _sums(places: Numbers, values: Floats, count: int) -> Floats:
     return np.bincount(places, weights=values, minlength=count).astype(np.float64, copy=False)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice, pairwise
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
 from holdfast.search.segment import Segment, renumber
+from holdfast.store.records import AsOf
 from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
 
@@ -46,16 +47,6 @@ class TermPostings(NamedTuple):
     passages: tuple[Numbers, Floats] = (NO_NUMBERS, np.empty(0))
 
 
-_COMMON: dict[str, type[np.generic]] = {
-    "words": np.uint32,
-    "at": np.int64,
-    "same": np.uint64,
-    "chat": np.int32,
-    "actor": np.int32,
-    "tells_time": np.bool_,
-}
-
-
 class Viewer(NamedTuple):
     """An agent, "" for all agents, and what it sees of others: some names, and maybe what belongs to none."""
 
@@ -72,17 +63,16 @@ class Columns(ABC):
     """One entry per document, at the place of its number; place 0 stands for no document.
 
     `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name). `same` is equal for texts
-    that say the same, 0 for an empty one.
+    that say the same, 0 for an empty one. The arrays of the classes tell the types of the columns, those of
+    an object hold them.
     """
 
-    KINDS: ClassVar[dict[str, type[np.generic]]] = _COMMON
-
-    words: NDArray[np.uint32]
-    at: NDArray[np.int64]
-    same: NDArray[np.uint64]
-    chat: NDArray[np.int32]
-    actor: NDArray[np.int32]
-    tells_time: Mask
+    words = np.empty(0, np.uint32)
+    at = np.empty(0, np.int64)
+    same = np.empty(0, np.uint64)
+    chat = np.empty(0, np.int32)
+    actor = np.empty(0, np.int32)
+    tells_time = np.empty(0, np.bool_)
 
     def __init__(self) -> None:
         self.last = self.total_words = 0
@@ -109,11 +99,9 @@ class Columns(ABC):
         return [TermPostings(places[i:j], frequencies[i:j]) for i, j in pairwise(bounds)]
 
     def _allocate(self, size: int) -> None:
-        for name, kind in self.KINDS.items():
-            column = np.zeros(size, kind)
-            if self.last:
-                column[: self.last + 1] = getattr(self, name)[: self.last + 1]
-            setattr(self, name, column)
+        for name in dir(type(self)):
+            if isinstance(getattr(type(self), name), np.ndarray):
+                setattr(self, name, _grow(getattr(self, name), size))
 
     @property
     def nbytes(self) -> int:
@@ -127,7 +115,7 @@ class Columns(ABC):
         """
         first, last = segment.first, segment.last
         if last >= len(self.words):
-            self._allocate(max(last + 1, len(self.words) * 3 // 2))
+            self._allocate(last + 1)
         new = slice(first, last + 1)
         passages = segment.passages.astype(np.int64)
         words = np.add.reduceat(segment.words, np.cumsum(passages) - passages)
@@ -153,6 +141,10 @@ class Columns(ABC):
             self._link(order, begins, before)
 
     @abstractmethod
+    def visible(self, viewer: Viewer, as_of: AsOf) -> Mask | None:
+        """Return a mask of the documents that an agent sees at a version, None for all."""
+
+    @abstractmethod
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         """Link documents, sorted by chat, to those before them; a mask tells where a chat begins."""
 
@@ -173,13 +165,11 @@ class RecordColumns(Columns):
     number beyond all versions.
     """
 
-    KINDS: ClassVar[dict[str, type[np.generic]]] = {**_COMMON, "ended": np.int64}
+    ended = np.empty(0, np.int64)
 
-    ended: NDArray[np.int64]
-
-    def visible(self, version: int, viewer: Viewer) -> Mask:
+    def visible(self, viewer: Viewer, as_of: AsOf) -> Mask:
         """Return a mask of the records with words that were alive at a version and that an agent may see."""
-        size = self.last + 1
+        size, version = self.last + 1, as_of.version
         alive = self.ended[:size] > version
         alive &= self.words[:size] > 0
         alive[min(version, self.last) + 1 :] = False
@@ -210,27 +200,15 @@ class MessageColumns(Columns):
     of the neighbours in the score.
     """
 
-    KINDS: ClassVar[dict[str, type[np.generic]]] = {
-        **_COMMON,
-        # These index arrays without a conversion, for every posting.
-        "previous": np.int64,
-        "next": np.int64,
-        "block": np.int64,
-        "run": np.int32,
-        "output": np.uint32,
-        "turn": np.uint8,
-        "several": np.bool_,
-        "context_share": np.float64,
-    }
-
-    previous: NDArray[np.int64]
-    next: NDArray[np.int64]
-    run: NDArray[np.int32]
-    block: NDArray[np.int64]
-    output: NDArray[np.uint32]
-    turn: NDArray[np.uint8]
-    several: Mask
-    context_share: NDArray[np.float64]
+    # These index arrays without a conversion, for every posting.
+    previous = np.empty(0, np.int64)
+    next = np.empty(0, np.int64)
+    block = np.empty(0, np.int64)
+    run = np.empty(0, np.int32)
+    output = np.empty(0, np.uint32)
+    turn = np.empty(0, np.uint8)
+    several = np.empty(0, np.bool_)
+    context_share = np.empty(0, np.float64)
 
     def __init__(self) -> None:
         super().__init__()
@@ -271,6 +249,20 @@ class MessageColumns(Columns):
             TermPostings(docs[i:j], frequencies[i:j], (passages[0][k:m], passages[1][k:m]))
             for (i, j), (k, m) in zip(pairwise(ends.tolist()), pairwise(inside), strict=True)
         ]
+
+    def visible(self, viewer: Viewer, as_of: AsOf) -> Mask | None:
+        """Return a mask of the messages that existed at a version; None for all.
+
+        Messages of other agents are included, since they count for the rarity of words.
+        """
+        del viewer
+        if as_of.doc >= self.last and as_of.until == MAX_COUNT:
+            return None
+        there = np.arange(self.last + 1) <= as_of.doc
+        # Place 0 stands for no message.
+        there[0] = False
+        there &= self.at[: len(there)] < as_of.until
+        return there
 
     def jumps(self) -> Integers:
         """Return the documents whose previous one in the chat is not stored right before them."""
@@ -339,6 +331,6 @@ def _grow(array: NDArray[_Scalar], size: int) -> NDArray[_Scalar]:
     """Return an array with at least `size` places, the new ones zero."""
     if size <= len(array):
         return array
-    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
+    larger = np.zeros(max(size, len(array) * 3 // 2), array.dtype)
     larger[: len(array)] = array
     return larger

@@ -20,12 +20,12 @@ from holdfast.search.postings import Postings
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
 from holdfast.store import segments as stored
+from holdfast.store.records import NOW, AsOf
 from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
     from holdfast.search.vectors import VectorCache
     from holdfast.store.database import Database
-    from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
 
 # As many documents that came one by one are stored as a segment.
@@ -38,6 +38,10 @@ _PARTS = 8
 LARGEST = 262_144
 # Documents analysed at once, before it is told how far that has come.
 _BATCH = 512
+_UNSTORED = "The index of space %r could not be stored: %s"
+_UNUSABLE = (
+    "The index of space %r is made again from the log: the segment of documents %d to %d cannot be used (%s)."
+)
 # A number before every segment, also before one that a hostile database made up.
 BEFORE_ALL = -(2**62)
 
@@ -64,8 +68,6 @@ class Index(Generic[C]):
         self._epoch = epoch
         # Frozen and stored, or about to be.
         self._segments: list[Segment] = []
-        # The ranges of stored segments, as far as this process knows.
-        self._stored: list[tuple[int, int]] = []
         # Frozen, but the database could not be written.
         self._unstored: Segment | None = None
         # Too few documents to be frozen.
@@ -94,9 +96,10 @@ class Index(Generic[C]):
         """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
         joined = self.source.joined(self._database, self.space, agent)
         viewer = Viewer(agent, joined, shared=self.source.shared)
-        visible = self.source.visible(self.columns, viewer, as_of)
+        as_of = as_of if self.source.versioned else NOW
+        visible = self.columns.visible(viewer, as_of)
         postings = Postings(terms, self.parts, self.columns, visible)
-        of_space = self.source, self._database, self.space, viewer
+        of_space = self.source, self._database, self.space, viewer, as_of
         return SourceView(*of_space, self.columns, visible, postings, self.meta)
 
     def refresh_vectors(self, stored: VectorSet) -> None:
@@ -189,7 +192,6 @@ class Index(Generic[C]):
                 self._reset(stored.index_state(self._database, self.space).epoch)
                 return
             self._segments.append(segment)
-            self._stored.append((row.first, row.last))
             self.columns.extend(segment)
 
     def _rows(self, after: int) -> list[stored.StoredSegment]:
@@ -209,14 +211,8 @@ class Index(Generic[C]):
         except BadSegment as error:
             import logging  # Few have something to tell.
 
-            logging.getLogger("holdfast").warning(
-                "The index of space %r is made again from the log: "
-                "the segment of documents %d to %d cannot be used (%s).",
-                self.space,
-                row.first,
-                row.last,
-                error,
-            )
+            place = self.space, row.first, row.last
+            logging.getLogger("holdfast").warning(_UNUSABLE, *place, error)
             return None
         return segment
 
@@ -240,21 +236,19 @@ class Index(Generic[C]):
         if self.source.stored and not self._store(parts[-1]):
             return
         self._segments, self._unstored = parts, None
-        self._stored = [(part.first, part.last) for part in self._segments]
 
     def _store(self, frozen: Segment) -> bool:
         """Store a segment in place of those that it covers, and return whether that was done."""
         body = frozen.encode()
         row = stored.StoredSegment(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
+        known = [(part.first, part.last) for part in self._segments]
         try:
-            done = stored.replace(*self._place, self._stored, self._epoch, row)
+            done = stored.replace(*self._place, known, self._epoch, row)
         except (Denied, Unavailable) as error:
             import logging
 
             # A read needs no writable database: the next one tries again.
-            logging.getLogger("holdfast").info(
-                "The index of space %r could not be stored: %s", self.space, error
-            )
+            logging.getLogger("holdfast").info(_UNSTORED, self.space, error)
             return False
         if not done:
             # Another process stored other segments, or erased documents of these: start from its segments.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from holdfast.search import rank
 from holdfast.search.bm25 import top
 from holdfast.search.calibration import BY_WORDS, WITH_MEANING
 from holdfast.search.fusion import WEIGHT, Ranked, RankedDocuments, fuse
-from holdfast.types import Scope, Why
+from holdfast.types import Hit, Scope, Why
 
 if TYPE_CHECKING:
     from holdfast.llm.embedding import Embedded, Embedder
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from holdfast.search.columns import Floats, Mask, Numbers
     from holdfast.search.filters import Filters
     from holdfast.search.query import Query
-    from holdfast.search.source import C, Matched, SourceView
+    from holdfast.search.source import C, Matched, RowHits, SourceView
     from holdfast.search.vectors import Rows
 
-_Row = TypeVar("_Row")
 # The purpose under which embedding a query is metered.
 _PURPOSE = "recall"
 # The number of vectors that are kept: a prompt, and a tool after it, often have the same query.
@@ -108,18 +107,22 @@ def ranking(
     return RankedDocuments(both[kept], fused.scores[:count], fused.meaning[:count], places[kept])
 
 
-def best_rows(
-    match: Matched,
-    query: Query,
-    filters: Filters,
-    page: int,
-    read: Callable[[list[int]], dict[int, _Row]],
-    checks: Callable[[_Row], Iterable[tuple[str, bool]]],
-) -> tuple[rank.Scores, list[tuple[Ranked, _Row]]]:
-    """Return the scores of records or summaries, and the best rows that pass all filters with their ranks.
+def find_rows(match: Matched, query: Query, filters: Filters, rows: RowHits) -> list[Hit]:
+    """Return the records or summaries that match a query, best first.
 
-    `read` reads the rows, a `page` at a time, and `checks` yields the results of filters that need a row.
+    Their probabilities depend on the best one that passes all filters.
     """
+    scores, best = best_rows(match, query, filters, rows)
+    ranked = [candidate for candidate, _ in best]
+    likely = probabilities(match.view, ranked, filters.min_score)
+    whys = reasons(scores, ranked[: len(likely)])
+    return [rows.hit(row, score, why) for (_, row), score, why in zip(best, likely, whys, strict=False)]
+
+
+def best_rows(
+    match: Matched, query: Query, filters: Filters, rows: RowHits
+) -> tuple[rank.Scores, list[tuple[Ranked, Any]]]:
+    """Return the scores of records or summaries, and the best rows that pass all filters with their ranks."""
     view, terms = match
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
     shares = scores.shares
@@ -130,14 +133,17 @@ def best_rows(
         # The chat of a record is known when it is read: the nearest ones may all be of other chats.
         count = max(count, len(view.near.matrix))
     ranked = ranking(view, scores.docs, shares, filters, count)
-    best: list[tuple[Ranked, _Row]] = []
+    best: list[tuple[Ranked, Any]] = []
     # How likely the first is depends on the second.
     wanted = max(filters.limit, 2)
+    page = min(wanted, rows.page)
     for start in range(0, min(len(ranked.docs), filters.candidates), page):
         some = ranked.part(start, min(start + page, filters.candidates))
-        rows = read([candidate.doc for candidate in some])
-        there = [(candidate, rows[candidate.doc]) for candidate in some if candidate.doc in rows]
-        best += [(candidate, row) for candidate, row in there if all(passes for _, passes in checks(row))]
+        there = rows.read(view.database, view.space, [candidate.doc for candidate in some])
+        for candidate in some:
+            row = there.get(candidate.doc)
+            if row is not None and all(passes for _, passes in rows.checks(filters, row)):
+                best.append((candidate, row))
         if len(best) >= wanted:
             break
     return scores, best[:wanted]
@@ -153,19 +159,6 @@ def _mask_of(view: SourceView[C], numbers: Numbers, filters: Filters) -> Mask | 
     allowed = np.zeros(view.columns.last + 1, bool)
     allowed[numbers] = np.logical_and.reduce(passing)
     return allowed
-
-
-def explain_rows(
-    view: SourceView[C], least: float, scores: rank.Scores, rows: Sequence[tuple[Ranked, _Row]]
-) -> Iterable[tuple[_Row, float, Why]]:
-    """Return the rows of `best_rows`, each with its probability, down to `least`, and the reasons for it.
-
-    Probabilities depend on the best one that passes all filters.
-    """
-    ranked = [candidate for candidate, _ in rows]
-    likely = probabilities(view, ranked, least)
-    whys = reasons(scores, ranked[: len(likely)])
-    return ((row, score, why) for (_, row), score, why in zip(rows, likely, whys, strict=False))
 
 
 def probabilities(view: SourceView[C], ranked: Sequence[Ranked], least: float) -> list[float]:

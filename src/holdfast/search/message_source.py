@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, MessageColumns, Numbers, Viewer, passing
+from holdfast.search.columns import Mask, MessageColumns, Numbers, passing
 from holdfast.search.filters import Filters
 from holdfast.search.meaning import DEPTH, probabilities, ranking, reasons
 from holdfast.search.segment import IndexedDocument
@@ -29,7 +29,7 @@ from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
 from holdfast.text.dates import spans
 from holdfast.text.sentences import asks_only, is_question
-from holdfast.types import MAX_COUNT, Hit, Message, Why
+from holdfast.types import Hit, Message, Why
 from holdfast.types.messages import flags_like
 from holdfast.types.references import read_reference
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from holdfast.search.fusion import Ranked
     from holdfast.search.query import Query
     from holdfast.store.database import Database
-    from holdfast.store.records import AsOf
 
 # What is left of the score of a message that is the question itself.
 _GIVES_WAY = 0.5
@@ -184,20 +183,6 @@ def message_hit(score: float, why: Why, chat: str, message: Message, space: str 
     )
 
 
-def _visible(columns: MessageColumns, _viewer: Viewer, as_of: AsOf) -> Mask | None:
-    """Return a mask of the messages that existed at a version; None for all.
-
-    Messages of other agents are included, since they count for the rarity of words.
-    """
-    if as_of.doc >= columns.last and as_of.until == MAX_COUNT:
-        return None
-    there = np.arange(columns.last + 1) <= as_of.doc
-    # Place 0 stands for no message.
-    there[0] = False
-    there &= columns.at[: len(there)] < as_of.until
-    return there
-
-
 def _date_spans(columns: MessageColumns, query: Query) -> tuple[tuple[int, int, float], ...]:
     if not (query.dates or query.spans):
         return ()
@@ -252,6 +237,4 @@ def _read_messages(database: Database, space: str, after: int, limit: int) -> It
         yield IndexedDocument(doc, chat, agent, role, name or "", at, prose.passages(said), output)
 
 
-MESSAGES = SearchSource(
-    "message", MessageColumns, _read_messages, _visible, None, _masks, _look_up, sessions.joined
-)
+MESSAGES = SearchSource("message", MessageColumns, _read_messages, _masks, _look_up, joined=sessions.joined)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from copy import copy
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,8 +27,9 @@ _NONE_READ: NDArray[np.int32] = np.zeros(1, np.int32)
 _NONE_HELD: Mask = np.zeros(1, bool)
 
 
-class KeyColumn(NamedTuple):
-    """The values of documents under a key, each value once; immutable once it is shared.
+@dataclass
+class KeyColumn:
+    """The values of documents under a key, each value once.
 
     `places` has the number of the value of each document that was read, 0 for none.
     """
@@ -40,11 +42,6 @@ class KeyColumn(NamedTuple):
     def last(self) -> int:
         """The last document that was read."""
         return len(self.places) - 1
-
-    def grow(self, last: int) -> KeyColumn:
-        """Return a copy with places for the documents up to another last one."""
-        added = np.zeros(last - self.last, np.int32)
-        return KeyColumn(self.key, np.concatenate([self.places, added]), self.values.copy())
 
     def holds(self, condition: Condition, known: Mask) -> Mask:
         """Return a mask of the values for which a condition holds; `known` is its beginning."""
@@ -61,108 +58,89 @@ class ChatsHeld(NamedTuple):
     having: frozenset[str]
 
 
-class KnownMetadata:
-    """Metadata of a source that were read, as of a state of them, and the results of conditions.
+class MetaMasks:
+    """The filters on metadata of a source of a space; hold `lock` while using it.
 
     A message without a value under a key has that of its chat.
     """
 
     def __init__(self, database: Database, space: str, source: Labelled) -> None:
-        self._database = database
-        self._space = space
-        self._source = source
-        self.state = MetadataState(-1, -1)
-        self.columns: OrderedDict[str, KeyColumn] = OrderedDict()
+        self.lock = threading.RLock()
+        self._database, self._space, self._source = database, space, source
+        self._state = MetadataState(-1, -1)
+        self._columns: OrderedDict[str, KeyColumn] = OrderedDict()
         # None until they are read.
-        self.chats: dict[str, dict[str, object]] | None = None
+        self._chats: dict[str, dict[str, object]] | None = None
         # By condition: a mask of the values for which it holds, and the chats for which it holds.
-        self.held: dict[str, Mask] = {}
-        self.of_chats: dict[str, ChatsHeld] = {}
-
-    def copy(self) -> KnownMetadata:
-        """Return a copy, which can be used without the lock."""
-        copied = copy(self)
-        copied.columns, copied.held = self.columns.copy(), self.held.copy()
-        copied.of_chats = self.of_chats.copy()
-        return copied
-
-    def take(self, other: KnownMetadata) -> None:
-        """Take over metadata that another object has read, unless they have changed since."""
-        while len(self.columns) > _KEPT:
-            self.columns.popitem(last=False)
-        if len(self.held) > 4 * _KEPT:
-            self.held.clear()
-            self.of_chats.clear()
-        self.refresh()
-        if other.state.epoch == self.state.epoch:
-            self.columns |= other.columns
-            self.held |= other.held
-        if other.state == self.state:
-            self.chats = other.chats
-            self.of_chats |= other.of_chats
-
-    def refresh(self) -> None:
-        """Forget everything after an erasure, and the metadata of chats after a change of them."""
-        before, self.state = self.state, metadata.state(self._database, self._space)
-        if self.state.epoch != before.epoch:
-            self.columns.clear()
-            self.held.clear()
-        if self.state != before:
-            self.chats = None
-            self.of_chats.clear()
-
-    def read(self, where: Where, last: int) -> None:
-        """Read the metadata for the conditions of a filter, up to the last document, and test them."""
-        tests = conditions(where)
-        keys = dict.fromkeys(test.key for test in tests)
-        known = [self.columns.setdefault(key, KeyColumn(key, _NONE_READ, {})) for key in keys]
-        behind = [column for column in known if column.last < last]
-        if behind:
-            after, longer = min(column.last for column in behind), [column.grow(last) for column in behind]
-            rows = metadata.of_documents(self._database, self._space, self._source, after, last)
-            for document, meta in rows:
-                values = Values(meta)
-                for key, places, known_values in longer:
-                    if (value := values[key]) is not None:
-                        places[document] = known_values.setdefault(value, len(known_values) + 1)
-            self.columns |= {column.key: column for column in longer}
-        for test in tests:
-            self.held[test.text] = self.columns[test.key].holds(test, self.held.get(test.text, _NONE_HELD))
-        if self._source == "message":
-            self._try_chats(tests)
-
-    def _try_chats(self, tests: Iterable[Condition]) -> None:
-        if self.chats is None:
-            self.chats = metadata.of_chats(self._database, self._space)
-        for condition in tests:
-            if condition.text not in self.of_chats:
-                values = {chat: Values(meta)[condition.key] for chat, meta in self.chats.items()}
-                having = {chat: value for chat, value in values.items() if value is not None}
-                holding = frozenset(chat for chat, value in having.items() if condition.holds(value))
-                self.of_chats[condition.text] = ChatsHeld(holding, frozenset(having))
-
-
-class MetaMasks:
-    """The filters on metadata of a source of a space; hold the lock of its index while using it."""
-
-    def __init__(self, database: Database, space: str, source: Labelled) -> None:
-        self.known = KnownMetadata(database, space, source)
+        self._held: dict[str, Mask] = {}
+        self._of_chats: dict[str, ChatsHeld] = {}
         # By filter: the last document and the state of the mask, and the mask.
         self._masks: OrderedDict[str, tuple[tuple[int, MetadataState], Mask]] = OrderedDict()
 
+    def prepare(self, where: Where, last: int) -> None:
+        """Read the metadata for the conditions of a filter, up to the last document, and test them."""
+        self._refresh()
+        while len(self._columns) > _KEPT:
+            self._columns.popitem(last=False)
+        if len(self._held) > 4 * _KEPT:
+            self._held.clear()
+            self._of_chats.clear()
+        self._read(where, last)
+
     def mask(self, where: Where, columns: Columns) -> Mask:
         """Return a mask of the documents that pass a filter."""
-        self.known.refresh()
-        text, now = str(where), (columns.last, self.known.state)
+        self._refresh()
+        text, now = str(where), (columns.last, self._state)
         then, mask = self._masks.get(text, (None, None))
         if mask is None or then != now:
-            self.known.read(where, columns.last)
+            self._read(where, columns.last)
             mask = self._combine(where, columns)
             self._masks[text] = (now, mask)
         self._masks.move_to_end(text)
         while len(self._masks) > _KEPT:
             self._masks.popitem(last=False)
         return mask
+
+    def _refresh(self) -> None:
+        """Forget everything after an erasure, and the metadata of chats after a change of them."""
+        before, self._state = self._state, metadata.state(self._database, self._space)
+        if self._state.epoch != before.epoch:
+            self._columns.clear()
+            self._held.clear()
+        if self._state != before:
+            self._chats = None
+            self._of_chats.clear()
+
+    def _read(self, where: Where, last: int) -> None:
+        tests = conditions(where)
+        keys = dict.fromkeys(test.key for test in tests)
+        known = [self._columns.setdefault(key, KeyColumn(key, _NONE_READ, {})) for key in keys]
+        if behind := [column for column in known if column.last < last]:
+            longer = [np.pad(column.places, (0, last - column.last)) for column in behind]
+            after = min(column.last for column in behind)
+            rows = metadata.of_documents(self._database, self._space, self._source, after, last)
+            for document, meta in rows:
+                values = Values(meta)
+                for column, places in zip(behind, longer, strict=True):
+                    if (value := values[column.key]) is not None:
+                        places[document] = column.values.setdefault(value, len(column.values) + 1)
+            for column, places in zip(behind, longer, strict=True):
+                column.places = places
+        for test in tests:
+            held = self._held.get(test.text, _NONE_HELD)
+            self._held[test.text] = self._columns[test.key].holds(test, held)
+        if self._source == "message":
+            self._try_chats(tests)
+
+    def _try_chats(self, tests: Iterable[Condition]) -> None:
+        if self._chats is None:
+            self._chats = metadata.of_chats(self._database, self._space)
+        for condition in tests:
+            if condition.text not in self._of_chats:
+                values = {chat: Values(meta)[condition.key] for chat, meta in self._chats.items()}
+                having = {chat: value for chat, value in values.items() if value is not None}
+                holding = frozenset(chat for chat, value in having.items() if condition.holds(value))
+                self._of_chats[condition.text] = ChatsHeld(holding, frozenset(having))
 
     def _combine(self, where: Where, columns: Columns) -> Mask:
         if isinstance(where, Condition):
@@ -174,13 +152,13 @@ class MetaMasks:
         return joined
 
     def _of_condition(self, condition: Condition, columns: Columns) -> Mask:
-        known, text, last = self.known, condition.text, columns.last
-        places = known.columns[condition.key].places[: last + 1]
-        mask, lacking = known.held[text][places], places == 0
-        if text in known.of_chats and known.of_chats[text].having:
+        text, last = condition.text, columns.last
+        places = self._columns[condition.key].places[: last + 1]
+        mask, lacking = self._held[text][places], places == 0
+        if text in self._of_chats and self._of_chats[text].having:
             chat = columns.chat[: last + 1]
             holding, having = (
-                passing([name in some for name, _ in columns.chats], chat) for some in known.of_chats[text]
+                passing([name in some for name, _ in columns.chats], chat) for some in self._of_chats[text]
             )
             mask |= lacking & holding
             lacking &= ~having

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.bm25 import SpaceSums, add_at, relative, saturate
+from holdfast.search.bm25 import SpaceSums, relative, saturate
 from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
 from holdfast.search.kernel import LATER, NOT_RAISED, KernelSums, kernel_in_use
 from holdfast.search.postings import LIKE, QueryTerm
@@ -390,7 +390,8 @@ def score_alone(
         idf = term.weight * term.rarity
         docs = term.said.docs
         frequency = relative(term.said.frequencies, columns.words.take(docs), slope, w.b)
-        add_at(words, docs, saturate(frequency, w.k1, idf))
+        # A fifth faster than `+=`.
+        words[docs] = words.take(docs) + saturate(frequency, w.k1, idf)
         ceiling += idf * (w.k1 + 1)
     docs = np.flatnonzero(words)
     factors = {"substance": _substance(columns.words.take(docs), _half(terms))}

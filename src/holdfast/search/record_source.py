@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search import rank
-from holdfast.search.columns import Mask, Numbers, RecordColumns, Viewer, passing
-from holdfast.search.fusion import Ranked
-from holdfast.search.meaning import best_rows, explain_rows
+from holdfast.search.columns import Mask, Numbers, RecordColumns, passing
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
-    Document,
-    Matched,
+    RowHits,
     SearchSource,
     SourceView,
     parse_stored,
@@ -31,29 +27,13 @@ from holdfast.types import Hit, Record, Why
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
-    from holdfast.search.query import Query
     from holdfast.store.database import Database
-    from holdfast.store.records import AsOf
-
-# Records read at once, at most.
-_PAGE = 64
 
 
-def find(match: Matched, query: Query, filters: Filters) -> list[Hit]:
-    """Return the records that match a query, best first."""
-    rows = explain_rows(match.view, filters.min_score, *best(match, query, filters))
-    return [_hit(*row) for row in rows]
-
-
-def best(match: Matched, query: Query, filters: Filters) -> tuple[rank.Scores, list[tuple[Ranked, Record]]]:
-    """Return the scores of the visible records, and the best records that pass with their ranks."""
-    read = partial(records.by_versions, match.view.database, match.view.space)
-    page = min(max(filters.limit, 2), _PAGE)
-    return best_rows(match, query, filters, page, read, partial(_checks, filters))
-
-
-def _visible(columns: RecordColumns, viewer: Viewer, as_of: AsOf) -> Mask:
-    return columns.visible(as_of.version, viewer)
+def _read_records(database: Database, space: str, versions: Sequence[int]) -> dict[int, Record]:
+    """Return versions of records, but no notes of a run."""
+    rows = records.by_versions(database, space, versions)
+    return {version: record for version, record in rows.items() if not record.run}
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
@@ -79,15 +59,6 @@ def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
     yield "target", filters.target in (None, record.target)
     yield "agents", filters.agents is None or record.agent in filters.agents
     yield "valid_at", filters.valid_at is None or record.valid(filters.valid_at)
-
-
-def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
-    """Return the newest version of a record, even if retracted or in quarantine; no note of a run."""
-    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.viewer)
-    record = records.by_versions(view.database, view.space, [version]).get(version)
-    if record is None or record.run:
-        return None
-    return Document(version, _hit(record, 0.0, Why({})), tuple(_checks(filters, record)))
 
 
 def _hit(record: Record, score: float, why: Why) -> Hit:
@@ -133,6 +104,7 @@ def _with_wordings(text: str, wordings: str | None) -> str:
     return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
 
 
-RECORDS = SearchSource("record", RecordColumns, _read_versions, _visible, find, _masks, _look_up, shared=True)
+ROWS = RowHits(64, _read_records, _checks, _hit)
+RECORDS = SearchSource("record", RecordColumns, _read_versions, _masks, ROWS.look_up, ROWS, shared=True)
 # Records in quarantine, seldom searched: the database has their words only in their own rows.
 WAITING = replace(RECORDS, read=partial(_read_versions, waiting=True), stored=False)

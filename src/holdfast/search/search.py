@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.errors import Unavailable
-from holdfast.search import nearness, record_source
+from holdfast.search import nearness
 from holdfast.search.filters import Filters
 from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
-from holdfast.search.meaning import QueryEmbedder, QueryVector
+from holdfast.search.meaning import QueryEmbedder, QueryVector, best_rows, find_rows
 from holdfast.search.message_source import MESSAGES, MessageRanking, RankedMessage
 from holdfast.search.postings import match_terms
 from holdfast.search.query import Query, has_words, parse
-from holdfast.search.record_source import RECORDS, WAITING
+from holdfast.search.record_source import RECORDS, ROWS, WAITING
 from holdfast.search.source import Matched, SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.search.vocabulary import may_be_slip
@@ -37,7 +37,6 @@ from holdfast.types.messages import changed
 
 if TYPE_CHECKING:
     from holdfast.events import Events
-    from holdfast.search.meta_masks import KnownMetadata, MetaMasks
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
     from holdfast.types.where import Where
@@ -126,12 +125,17 @@ class Search:
         )
         query = parse(draft.text)
         meaning = self.meaning(scope, draft.text) if by_meaning else None
-        with self._one_read(scope, (scope.space,), filters, meaning) as reader:
+        with self.one_read(scope, filters, meaning, (scope.space,)) as reader:
             return reader.similar(scope.space, query, filters)
 
+    @contextmanager
     def one_read(
-        self, scope: Scope, filters: Filters, meaning: QueryVector | None = None
-    ) -> AbstractContextManager[SearchReader]:
+        self,
+        scope: Scope,
+        filters: Filters,
+        meaning: QueryVector | None = None,
+        spaces: Sequence[str] | None = None,
+    ) -> Iterator[SearchReader]:
         """Open one read of the database for recalls from the sources of the filters.
 
         No index is made or stored in the block: that is done before.
@@ -143,28 +147,22 @@ class Search:
         # A chat belongs to its space; another space may have one of the same name. What waits there is not
         # this user's to release.
         is_own = filters.chat is not None or filters.trust
-        return self._one_read(scope, (scope.space,) if is_own else scope.spaces, filters, meaning)
-
-    @contextmanager
-    def _one_read(
-        self, scope: Scope, spaces: Iterable[str], filters: Filters, meaning: QueryVector | None
-    ) -> Iterator[SearchReader]:
+        spaces = spaces or ((scope.space,) if is_own else scope.spaces)
         named = [source for source in SEARCHED if source.name in filters.sources and filters.limit]
         sources = [WAITING if source is RECORDS and filters.trust else source for source in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
-        ahead = [] if filters.where is None else self._read_metadata(indexes, filters.where)
         for _ in range(_ATTEMPTS):
-            # Everybody takes them in this order: the indexes, by the names of their spaces, which other
-            # handles may read the other way around; then the database.
+            # Everybody takes them in this order: the metadata and the indexes, by the names of their spaces,
+            # which other handles may read the other way around; then the database.
             with ExitStack() as locks:
+                if filters.where is not None:
+                    self._read_metadata(indexes, filters.where, locks)
                 for index in chain.from_iterable(indexes[space] for space in sorted(indexes)):
                     locks.enter_context(index.lock)
                 with self._database.one_read():
                     for space in indexes:
                         grants.check(self._database, scope, space)
                     if self._catch_up(indexes, meaning):
-                        for masks, known in ahead:
-                            masks.known.take(known)
                         yield SearchReader(scope, indexes, locks, meaning)
                         return
             for space, some in indexes.items():
@@ -176,20 +174,15 @@ class Search:
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
 
     def _read_metadata(
-        self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where
-    ) -> list[tuple[MetaMasks, KnownMetadata]]:
-        """Read what a filter needs while others use the indexes, for `KnownMetadata.take`."""
-        copies = []
-        for space, some in indexes.items():
+        self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where, locks: ExitStack
+    ) -> None:
+        """Read what a filter needs while others use the indexes, and keep it locked."""
+        for space in sorted(indexes):
             state = segments.index_state(self._database, space)
-            for index in some:
+            for index in indexes[space]:
                 if index.meta is not None:
-                    with index.lock:
-                        known = index.meta.known.copy()
-                    known.refresh()
-                    known.read(where, getattr(state, index.source.name))
-                    copies.append((index.meta, known))
-        return copies
+                    locks.enter_context(index.meta.lock)
+                    index.meta.prepare(where, getattr(state, index.source.name))
 
     def _vector_set(self, space: str, meaning: QueryVector | None) -> vectors.VectorSet | None:
         """Return the vectors of a space to compare a query with; None for a query without a vector."""
@@ -344,9 +337,9 @@ class SearchReader:
         def find(space: str, limit: int, least: float) -> Iterator[Hit | RankedMessage]:
             yield from (message for message in best.get(space, ()) if message.score >= least)
             for match in chain.from_iterable(matched[space]):
-                if match.view.source.find is not None and (match.terms or match.view.near):
-                    wanted = replace(filters, limit=limit, min_score=least)
-                    yield from match.view.source.find(match, query, wanted)
+                rows = match.view.source.rows
+                if rows and (match.terms or match.view.near):
+                    yield from find_rows(match, query, replace(filters, limit=limit, min_score=least), rows)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)], names)
@@ -408,7 +401,8 @@ class SearchReader:
         (index,) = self._indexes[space]
         view = self._view(index, query.terms, filters.as_of_in(space))
         (terms,) = match_terms(query, [view.postings])
-        pairs = record_source.best(Matched(view, terms), query, filters)[1] if terms or view.near else []
+        matched = Matched(view, terms)
+        pairs = best_rows(matched, query, filters, ROWS)[1] if terms or view.near else []
         if view.near is None:
             return [(record, 0.0) for _, record in pairs]
         deviations = view.near.standing(np.array([ranked.doc for ranked, _ in pairs], np.int64))

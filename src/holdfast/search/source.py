@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search.columns import Columns, Mask, Numbers, Viewer
+from holdfast.search.columns import Columns, Mask, Numbers, RecordColumns, Viewer
 from holdfast.search.segment import IndexedDocument
-from holdfast.types import Hit, Source
+from holdfast.types import Hit, Source, Why
 from holdfast.types.where import clauses
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
     from holdfast.search.meta_masks import MetaMasks
     from holdfast.search.postings import Postings, QueryTerm
-    from holdfast.search.query import Query
     from holdfast.search.vectors import Near
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -38,29 +37,48 @@ class Document(NamedTuple):
     checks: Sequence[tuple[str, bool]] = ()
 
 
+class RowHits(NamedTuple):
+    """How records or summaries become hits.
+
+    `read` reads the rows of some documents, `page` of them at once at most. `checks` yields the name and the
+    result of each filter that needs a row, and `hit` returns a row as a hit.
+    """
+
+    page: int
+    read: Callable[[Database, str, Sequence[int]], dict[int, Any]]
+    checks: Callable[[Filters, Any], Iterable[tuple[str, bool]]]
+    hit: Callable[[Any, float, Why], Hit]
+
+    def look_up(self, view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
+        """Return the newest document of an id, even if no filter lets it pass."""
+        number = view.columns.newest(reference, view.as_of.version, view.viewer)
+        row = self.read(view.database, view.space, [number]).get(number)
+        return row and Document(number, self.hit(row, 0.0, Why({})), tuple(self.checks(filters, row)))
+
+
 # Compared by identity: two may have one name.
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSource(Generic[C]):
     """A source of hits: the functions that read its documents and find hits among them.
 
-    `read` reads the documents of a space after a number, at most so many. `visible` returns a mask of the
-    documents that an agent sees at a version, None for all. `find` returns the hits of a query; it is None
-    for messages, which are ranked in all spaces at once. `masks` yields the name of each filter and a mask of
-    documents, and `look_up` returns the document of a reference, None if the view does not show it.
-    `joined` returns the names of documents of other agents that an agent sees; `shared` is whether it sees
-    those of no agent as well. `stored` is whether its segments are kept in the database.
+    `read` reads the documents of a space after a number, at most so many. `masks` yields the name of each
+    filter and a mask of documents, and `look_up` returns the document of a reference, None if the view does
+    not show it. `rows` is None for messages, which are ranked in all spaces at once. `joined` returns the
+    names of documents of other agents that an agent sees; `shared` is whether it sees those of no agent as
+    well. `stored` is whether its segments are kept in the database, and `versioned` whether an earlier
+    version of the space has other documents.
     """
 
     name: Source
     columns: Callable[[], C]
     read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
-    visible: Callable[[C, Viewer, AsOf], Mask | None]
-    find: Callable[[Matched, Query, Filters], list[Hit]] | None
     masks: Callable[[SourceView[C], Numbers, Filters], Iterable[tuple[str, Mask]]]
     look_up: Callable[[SourceView[C], str, Filters], Document | None]
+    rows: RowHits | None = None
     joined: Callable[[Database, str, str], frozenset[str]] = lambda *_: frozenset()
     shared: bool = False
     stored: bool = True
+    versioned: bool = True
 
     def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:
         """Return the documents after a number up to another one, with empty documents in the gaps.
@@ -84,6 +102,7 @@ class SourceView(Generic[C]):
     database: Database
     space: str
     viewer: Viewer
+    as_of: AsOf
     columns: C
     visible: Mask | None
     postings: Postings

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search.columns import Mask, Numbers, RecordColumns, Viewer
-from holdfast.search.meaning import best_rows, explain_rows
+from holdfast.search.columns import Mask, Numbers, RecordColumns
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Document, Matched, SearchSource, SourceView, time_masks
+from holdfast.search.source import RowHits, SearchSource, SourceView, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW, AsOf
 from holdfast.types import Hit, Why
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
-    from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.types import Summary
-
-# Summaries read at once: each is a page of text.
-_PAGE = 8
-
-
-def find(match: Matched, query: Query, filters: Filters) -> list[Hit]:
-    """Return the summaries that match a query, best first."""
-    read = partial(summaries.by_numbers, match.view.database, match.view.space)
-    best = best_rows(match, query, filters, _PAGE, read, partial(_checks, filters))
-    return [summary_hit(*row) for row in explain_rows(match.view, filters.min_score, *best)]
 
 
 def summary_hit(summary: Summary, score: float, why: Why) -> Hit:
@@ -52,10 +38,6 @@ def summary_hit(summary: Summary, score: float, why: Why) -> Hit:
     )
 
 
-def _visible(columns: RecordColumns, viewer: Viewer, _as_of: AsOf) -> Mask:
-    return columns.visible(NOW.version, viewer)
-
-
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
     """Yield a mask of some summaries for each filter that needs no row."""
     yield from time_masks(view.columns.at.take(docs), filters)
@@ -69,21 +51,21 @@ def _checks(filters: Filters, summary: Summary) -> Iterator[tuple[str, bool]]:
     yield "since", filters.since is None or to_micros(summary.since) >= filters.since
 
 
-def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
-    """Return the summary with an id."""
-    number = view.columns.newest(reference, NOW.version, view.viewer)
-    summary = summaries.by_numbers(view.database, view.space, [number]).get(number)
-    if summary is None:
-        return None
-    return Document(number, summary_hit(summary, 0.0, Why({})), tuple(_checks(filters, summary)))
-
-
 def _read_summaries(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
     """Yield summaries as documents; earlier versions of extended ones are documents as well."""
     for number, identity, agent, at, text in summaries.documents(database, space, after, limit):
         yield IndexedDocument(number, identity, agent, "summary", "", at, (text,))
 
 
+# Each is a page of text.
+ROWS = RowHits(8, summaries.by_numbers, _checks, summary_hit)
 SUMMARIES = SearchSource(
-    "summary", RecordColumns, _read_summaries, _visible, find, _masks, _look_up, summaries.joined
+    "summary",
+    RecordColumns,
+    _read_summaries,
+    _masks,
+    ROWS.look_up,
+    ROWS,
+    summaries.joined,
+    versioned=False,
 )

@@ -68,7 +68,8 @@ class VectorCache:
         until = min(stored.done(self._source), columns.last)
         if not self._is_of(stored) or not 0 <= until - self._loaded <= NEAR:
             self.begun, self._loaded = stored.begun, 0
-            self.matrix = VectorMatrix(_dimension(stored))
+            # It has none before its first vector.
+            self.matrix = VectorMatrix(max(stored.dimension, 1))
         if until <= self._loaded:
             return
         place = self._database, self._space, self._model, self._source
@@ -83,7 +84,7 @@ class VectorCache:
         self._loaded = until
 
     def _is_of(self, stored: VectorSet) -> bool:
-        return (stored.begun, _dimension(stored)) == (self.begun, self.matrix.dimension)
+        return (stored.begun, max(stored.dimension, 1)) == (self.begun, self.matrix.dimension)
 
     def _put_averages(self, fresh: _Plain, columns: MessageColumns) -> None:
         """Add the vectors of messages, and average those of their neighbours anew."""
@@ -97,11 +98,6 @@ class VectorCache:
             touched = np.intersect1d(touched[touched <= fresh.numbers[-1]], plain.numbers)
         for part in _blocks(touched):
             self.matrix.put(part, _average(part, plain, columns))
-
-
-def _dimension(stored: VectorSet) -> int:
-    """Return the dimension of a set; 1 before its first vector, which determines it."""
-    return max(stored.dimension, 1)
 
 
 class _Plain:

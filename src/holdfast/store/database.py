@@ -52,6 +52,10 @@ def retry_transaction(write: Callable[P, T]) -> Callable[P, T]:
     return again
 
 
+class RolledBack(Exception):
+    """Ends a transaction that is to be rolled back."""
+
+
 # What decoding a value of a damaged row may raise.
 DECODING_ERRORS = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 

@@ -117,22 +117,21 @@ def erasure_target(
     """
     if rewrite is not None:
         check_flag(rewrite, "rewrite")
-    spaces = dict(zip(WHOLE, (user, project, team), strict=True))
-    if rewrite and all(argument is None for argument in (chat, messages, record, *spaces.values())):
+    named = {"chat": chat, "record": record, **dict(zip(WHOLE, (user, project, team), strict=True))}
+    given = [kind for kind, name in named.items() if name is not None]
+    if rewrite and not given and messages is None:
         return ErasureTarget(files=True)
-    if sum(name is not None for name in (chat, record, *spaces.values())) != 1:
+    if len(given) != 1:
         raise InvalidInput(
             "It is not clear what to erase.",
             "Pass one of chat=, record=, user=, project=, team=; messages= beside chat=; or rewrite=True.",
         )
     if messages is not None and chat is None:
         raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
-    if chat is not None:
-        check_name(chat, "The id of a chat")
-    if record is not None:
-        check_name(record, "The id of a record")
-    whole = next((kind for kind, name in spaces.items() if name is not None), "user")
-    return ErasureTarget(chat, check_range(messages, chat or ""), record, whole=whole)
+    if given[0] in WHOLE:
+        return ErasureTarget(whole=given[0])
+    check_name(named[given[0]], f"The id of a {given[0]}")
+    return ErasureTarget(chat, check_range(messages, chat or ""), record)
 
 
 def erase(

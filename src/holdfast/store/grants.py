@@ -62,25 +62,22 @@ def check(reader: Reader, scope: Scope, space: str, needed: Rights = "read") -> 
     A user's own space, its projects and, for reading, what the tenant shares need no grant; a scope without
     a user acts for its tenant. Nothing crosses tenants.
     """
-    if scope.is_own(space) and (needed == "read" or not scope.acting or space != scope.shared.space):
-        return
-    rights = ""
-    if scope_of(space).tenant == scope.tenant and scope.acting:
-        rights = first_value(reader, str, _RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT) or ""
-    if rights != "write" and (needed == "write" or rights != "read"):
+    if not may(reader, scope, needed, space):
         raise Denied(
             f"User {scope.acting!r} may not {needed} the space {scope.reference(space)!r}.",
             "Ask its owner for the right, or the application for that of a team.",
         )
 
 
-def may(reader: Reader, scope: Scope, needed: Rights = "read") -> bool:
-    """Return whether a scope may read or write its own space, as of the transaction of the reader."""
-    try:
-        check(reader, scope, scope.space, needed)
-    except Denied:
+def may(reader: Reader, scope: Scope, needed: Rights = "read", space: str | None = None) -> bool:
+    """Return whether a scope may read or write a space, see `check`; by default its own."""
+    space = scope.space if space is None else space
+    if scope.is_own(space) and (needed == "read" or not scope.acting or space != scope.shared.space):
+        return True
+    if not scope.acting or scope_of(space).tenant != scope.tenant:
         return False
-    return True
+    rights = first_value(reader, str, _RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT)
+    return rights == "write" or (rights == "read" and needed == "read")
 
 
 def current(reader: Reader, space: str, grantee: str | None = None) -> list[GrantRow]:
@@ -104,7 +101,7 @@ def forget(tx: Connection, space: str, grantee: str) -> int:
     """
     numbers = [str(number) for number, whose, _ in tx.all(_NUMBERS, space=space) if whose == grantee]
     if numbers:
-        _add(tx, space, "", "", writer="app", actor="", at=0, why=" ".join(numbers))
+        _add(tx, space, "", rights="", writer="app", actor="", at=0, why=" ".join(numbers))
         tx.all(_FORGET, space=space, grantee=grantee)
     return len(numbers)
 
@@ -124,25 +121,18 @@ def put(
     held = first_value(tx, str, _RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
     if (held or "") == (rights or ""):
         return False
-    _add(tx, space, grantee, rights or "", writer=by, actor=actor, at=at, why=why)
+    _add(tx, space, grantee, rights=rights or "", writer=by, actor=actor, at=at, why=why)
     return True
 
 
-def _add(tx: Connection, space: str, grantee: str, rights: str, **fields: Value) -> None:
+def _add(tx: Connection, space: str, grantee: str, **fields: Value) -> None:
     number = int(tx.all(_NEWEST, space=space)[0][0]) + 1
     with resealing(
         tx, "grants", space, "grantee = :grantee AND ended = :open", grantee=grantee, open=MAX_COUNT
     ):
         tx.all(_END, space=space, grantee=grantee, number=number, open=MAX_COUNT)
-    row: dict[str, Value] = {
-        "space": space,
-        "number": number,
-        "ended": MAX_COUNT,
-        "id": f"gra_{number:08x}{random.getrandbits(32):08x}",
-        "grantee": grantee,
-        "rights": rights,
-        **fields,
-    }
+    row: dict[str, Value] = {"space": space, "number": number, "ended": MAX_COUNT, "grantee": grantee}
+    row |= {"id": f"gra_{number:08x}{random.getrandbits(32):08x}", **fields}
     table_rows.add(tx, "grants", {**row, "checksum": seal("grants", row, tx.key)})
 
 
@@ -161,16 +151,7 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
     for identity, grantee, before, after, by, actor, at, why in db.all(_CHANGES, space=space):
         with decoding(f"The grant {identity!r}"):
             moment = from_micros(at)
+        action, rights = "grant" if after else "revoke", (before or None, after or None)
         told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
-        yield types.Change(
-            version=0,
-            action="grant" if after else "revoke",
-            kind="grant",
-            id=identity,
-            before=before or None,
-            after=after or None,
-            by=by,
-            chat="",
-            at=moment,
-            why=f"{told}: {why}" if why else told,
-        )
+        told = f"{told}: {why}" if why else told
+        yield types.Change(0, action, "grant", identity, *rights, by, "", moment, told)

@@ -129,19 +129,17 @@ class ItemRows:
         *,
         prefix: str = "",
         after: str | None = None,
-        before: str | None = None,
         descending: bool = False,
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Item]:
-        """Return the items with a prefix between two keys, without those, in the order of the keys.
+        """Return the items with a prefix, those after a key, in the order of the keys.
 
         The first `offset` of them are skipped.
         """
-        first, last = _encode(prefix), _encode(prefix) + _BEYOND
+        first, below = _encode(prefix), _encode(prefix) + _BEYOND
         # The smallest key behind `after`.
         above = first if after is None else max(first, _encode(after) + b"\0")
-        below = last if before is None else min(last, _encode(before))
         order = "DESC" if descending else "ASC"
         statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order} LIMIT :limit OFFSET :offset"
         bounds: dict[str, Value] = {"above": above, "below": below, "offset": offset}
@@ -172,10 +170,8 @@ class ItemRows:
     def put(self, data: Mapping[str, bytes], chat: str = "", *, expires: int | None = None) -> None:
         """Store items in place of those with their keys; `expires` is in microseconds since the epoch."""
         # In one order everywhere, so that of two transactions none waits for the other.
-        ordered = sorted(data.items())
-        self.write(
-            lambda tx: tx.many(_PUT, [self._row(tx, chat, *pair, self.now, expires) for pair in ordered])
-        )
+        rows = [self._row(chat, *pair, self.now, expires) for pair in sorted(data.items())]
+        self.write(lambda tx: tx.many(_PUT, rows))
 
     def replace(self, key: str, data: bytes, revision: int, chat: str = "") -> int:
         """Store an item in place of a revision of it, 0 for a new item, and return the new revision.
@@ -186,7 +182,7 @@ class ItemRows:
         """
 
         def replace(tx: Connection) -> bool:
-            row = self._row(tx, chat, key, data, self.now, None) | {"revision": revision + 1}
+            row = self._row(chat, key, data, self.now, None) | {"revision": revision + 1}
             if revision:
                 return bool(tx.all(_REPLACE, **row))
             gone = f"{_DELETE}key = :key AND expires <= :now"
@@ -203,17 +199,12 @@ class ItemRows:
     def renew(self, expires: Mapping[str, int], chat: str = "") -> None:
         """Set the times at which items expire, by their keys, within `writing`; lasting items stay so."""
         items = [item for item in sorted(self.get_many(expires, chat).values()) if item.expires is not None]
-        self.write(
-            lambda tx: tx.many(
-                _RENEW,
-                [self._row(tx, chat, item.key, item.data, item.at, expires[item.key]) for item in items],
-            )
-        )
+        rows = [self._row(chat, item.key, item.data, item.at, expires[item.key]) for item in items]
+        self.write(lambda tx: tx.many(_RENEW, rows))
 
-    def delete(self, keys: Iterable[str] | None = None, chat: str = "", *, prefix: str = "") -> int:
-        """Delete the items with some keys, or those with a prefix; return their number."""
-        bounds = {"above": _encode(prefix), "below": _encode(prefix) + _BEYOND}
-        conditions: list[tuple[str, Mapping[str, Value]]] = [("key >= :above AND key < :below", bounds)]
+    def delete(self, keys: Iterable[str] | None = None, chat: str = "") -> int:
+        """Delete the items with some keys, or all; return their number."""
+        conditions: list[tuple[str, Mapping[str, Value]]] = [("1 = 1", {})]
         if keys is not None:
             conditions = [one_of("key", part) for part in batched([_encode(key) for key in keys])]
         place = self._place(chat)
@@ -251,11 +242,9 @@ class ItemRows:
     def _place(self, chat: str) -> dict[str, str]:
         return {"space": self._space, "chat": chat, "collection": self._collection}
 
-    def _row(
-        self, tx: Connection, chat: str, key: str, data: bytes, at: int, expires: int | None
-    ) -> dict[str, Value]:
+    def _row(self, chat: str, key: str, data: bytes, at: int, expires: int | None) -> dict[str, Value]:
         row = {**self._place(chat), "key": _encode(key), "data": data, "at": at, "expires": expires}
-        return {**row, "checksum": seal("items", row, tx.key)}
+        return {**row, "checksum": seal("items", row, self._database.key)}
 
 
 def _encode(key: str) -> bytes:

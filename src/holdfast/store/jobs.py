@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast import types
 from holdfast.errors import Damaged
 from holdfast.store import agenda
-from holdfast.store.database import decoding, matching, one_of, retry_transaction
+from holdfast.store.database import RolledBack, decoding, matching, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.text.json_text import load_object
 
@@ -195,16 +195,12 @@ def count_due(db: Database, space: str, wanted: Claim) -> int:
 def preview(db: Database, space: str, wanted: Claim, add: Callable[[Connection], None]) -> list[Lease]:
     """Return the leases that workers would get, in their order, after `add`; nothing is stored."""
     leases = []
-    with suppress(_RolledBack), db.writing_to(space) as tx:
+    with suppress(RolledBack), db.writing_to(space) as tx:
         add(tx)
         while rows := _claim(tx, space, wanted):
             leases.append(_to_lease(space, rows))
-        raise _RolledBack
+        raise RolledBack
     return leases
-
-
-class _RolledBack(Exception):
-    """Ends a transaction that is to be rolled back."""
 
 
 def _to_lease(space: str, rows: Sequence[Row]) -> Lease:

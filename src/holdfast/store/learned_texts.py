@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from holdfast.store import records, table_rows
+from holdfast.store.prompt_receipts import digest
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
@@ -30,8 +31,5 @@ def note(tx: Connection, space: str, text: Record, became: Record) -> None:
 
 def _digest(text: Record) -> str:
     """Return the digest of a text, its place and its source."""
-    # Loads OpenSSL, which hardly any program needs.
-    from hashlib import sha256
-
     key = (text.kind, text.target, text.agent, text.chat, text.source, text.text)
-    return sha256(json.dumps(key).encode()).hexdigest()
+    return digest(json.dumps(key))

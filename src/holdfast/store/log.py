@@ -262,12 +262,7 @@ def call_of(db: Reader, space: str, chat: str, call: str) -> ToolCall | None:
 
 def call_key(call: str) -> str:
     """Return the key of a call in the index; some providers use ids of thousands of characters."""
-    if len(call) <= _LONG_CALL:
-        return call
-    # Rarely needed: most ids are short.
-    from hashlib import sha256
-
-    return sha256(call.encode()).hexdigest()
+    return call if len(call) <= _LONG_CALL else prompt_receipts.digest(call)
 
 
 def title_of(*texts: str) -> str:

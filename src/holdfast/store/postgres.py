@@ -357,19 +357,16 @@ def _read_url(url: str) -> tuple[str, bool]:
 
 
 _URL = "Check the URL, that the server runs and accepts connections, and that this user may use the database."
-_OTHER_SCHEMA, _RESTORE = "The schema is not that of a Holdfast database", "Restore a backup."
+_RESTORE = "Restore a backup."
 _LOCKED = "A lock that another transaction holds was not free in time"
 _GRANT = "Grant it the use of the schema `holdfast` and of its tables."
-# By the beginning of the SQLSTATE.
-_ERRORS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
+# By the beginning of the SQLSTATE, or by several.
+_ERRORS: tuple[tuple[str | tuple[str, ...], type[HoldfastError], str, str], ...] = (
     ("55P03", Unavailable, _LOCKED, "Try again when it has ended."),
     ("23", Damaged, "Stored values contradict each other", "Run `verify`, and restore a backup."),
     ("42501", Unavailable, "This user lacks a privilege", _GRANT),
-    ("42P0", Damaged, _OTHER_SCHEMA, _RESTORE),
-    ("427", Damaged, _OTHER_SCHEMA, _RESTORE),
-    ("428", Damaged, _OTHER_SCHEMA, _RESTORE),
-    ("3F", Damaged, _OTHER_SCHEMA, _RESTORE),
-    ("XX00", Damaged, "The server finds its files damaged", "Restore a backup."),
+    (("42P0", "427", "428", "3F"), Damaged, "The schema is not that of a Holdfast database", _RESTORE),
+    ("XX00", Damaged, "The server finds its files damaged", _RESTORE),
     ("25006", Unavailable, "The server is read-only", "Use the URL of the one that writes."),
     ("53", Unavailable, "The server lacks disk space, memory or connections", "Give it more, and retry."),
     ("57", Unavailable, "The server interrupted the statement", "Try again when it accepts connections."),

@@ -10,13 +10,10 @@ import psycopg
 
 from holdfast.store import database
 from holdfast.store.database import PurgeResult
+from holdfast.store.schema import tables
 
 # The tables that may hold text of users, or what refers to it.
-PERSONAL = (
-    "messages calls sessions segments records summaries uses snapshots runs pads jobs watermarks heard spend "
-    "verdicts imports receipts vectors vector_sets "
-    "grants moves items agenda"
-).split()
+PERSONAL = [table for table in tables() if table not in ("spaces", "erasures")]
 _STATISTICS = "planner statistics"
 # The transaction of the newest erasure, which wrote this row; and one newer than all others.
 _ERASED = "SELECT xmin::text FROM holdfast.spaces WHERE space = '*'"

@@ -21,6 +21,8 @@ MAX_ANSWERED = 2_000
 # How many prompts of a chat may wait for their answers, each of another open memory.
 MAX_WAITING = 16
 _COLUMNS = "seq, at, version, shared, budget, policy, system, query, summary_ids, hits"
+# Those that have the value of the field of the same name.
+_SAME = ("version", "shared", "budget", "system", "query")
 # Only for an existing chat, and not if something was erased since the prompt was made: it may name that.
 _UNCHANGED = """
     SELECT 1 FROM sessions WHERE space = :space AND chat = :chat
@@ -150,17 +152,9 @@ def remove_names(tx: Connection, space: str, gone: Iterable[str]) -> None:
 
 
 def _row(receipt: Receipt) -> dict[str, Value]:
-    return {
-        "at": to_micros(receipt.at),
-        "version": receipt.version,
-        "shared": receipt.shared,
-        "budget": receipt.budget,
-        "policy": json.dumps([receipt.policy, receipt.parameters]),
-        "system": receipt.system,
-        "query": receipt.query,
-        "summary_ids": json.dumps(receipt.summaries),
-        "hits": json.dumps(receipt.hits),
-    }
+    row: dict[str, Value] = {name: getattr(receipt, name) for name in _SAME}
+    row |= {"at": to_micros(receipt.at), "policy": json.dumps([receipt.policy, receipt.parameters])}
+    return row | {"summary_ids": json.dumps(receipt.summaries), "hits": json.dumps(receipt.hits)}
 
 
 def _to_receipt(row: Row) -> Receipt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store import table_rows
 from holdfast.store.database import matching, of_each, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import DOCUMENTS
@@ -29,9 +30,6 @@ _GAPS = """
     ) AS numbered WHERE doc <> before + 1 ORDER BY doc"""
 _OF_SOURCE = "segments WHERE space = :space AND source = :source AND version = :version"
 _FROM_SOURCE = f"FROM {_OF_SOURCE}"
-_ADD = """
-    INSERT INTO segments (space, source, first, last, version, checksum, body)
-    VALUES (:space, :source, :first, :last, :version, :checksum, :body)"""
 # The agent is looked up for each message, and the numbers are bounded on both sides: with a join, or a bound
 # on one side, PostgreSQL reads the whole space as long as it has no statistics of a new database.
 _DOCUMENTS = """
@@ -113,7 +111,7 @@ def replace(
         if tx.all(_EPOCH, space=space)[0][0] != epoch or stored != list(expected):
             return False
         tx.all(f"DELETE {_FROM_SOURCE} AND first >= :first", first=segment.first, **keys)
-        tx.all(_ADD, space=space, source=source, **segment._asdict())
+        table_rows.add(tx, "segments", {"space": space, "source": source, **segment._asdict()})
     return True
 
 

@@ -164,14 +164,14 @@ def _next_space(db: Reader, after: str, tables: Iterable[str], *, itself: bool =
 
 
 def spaces_below(
-    db: Reader, prefix: str, tables: Iterable[str] = _INHABITED, *, after: str = "", itself: bool = False
+    db: Reader, prefix: str, tables: Iterable[str] = _INHABITED, *, itself: bool = False
 ) -> Iterator[str]:
     """Iterate over the spaces with rows in some tables, in the order of the database, one look for each.
 
     They are below one, whose name with a slash is `prefix`, or all for "". With `itself` the shared space of
-    a tenant, which has that name, is one of them; `after` leaves out those up to a space.
+    a tenant, which has that name, is one of them.
     """
-    space = _next_space(db, after or prefix, tables, itself=itself and not after)
+    space = _next_space(db, prefix, tables, itself=itself)
     while space is not None and space.startswith(prefix):
         yield space
         space = _next_space(db, space, tables)

@@ -10,40 +10,23 @@ from holdfast.store import database
 SAVE = "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`."
 LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _ACCESS = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_ACCESS |= {sqlite3.SQLITE_NOLFS}
+_NO_SPACE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
 # Our statements are right: after SQLITE_ERROR a table or a column is missing.
 _FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
+_NO_DATABASE = "is not a Holdfast database ({text}), or its beginning is damaged"
+_CHECK_ACCESS = (
+    "Check that the folder exists and this user may write to it and to the file, or pass read_only=True."
+)
+_CONTRADICTORY = "is damaged: stored values contradict each other ({text})"
+_LOCKED = "was locked by another process for {seconds} seconds"
 _ERRORS: tuple[tuple[set[int], type[HoldfastError], str, str], ...] = (
     ({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH}, Damaged, "is damaged ({text})", SAVE),
-    (
-        _FOREIGN,
-        Damaged,
-        "is not a Holdfast database ({text}), or its beginning is damaged",
-        f"Check the path. {SAVE}",
-    ),
-    (
-        {sqlite3.SQLITE_CONSTRAINT},
-        Damaged,
-        "is damaged: stored values contradict each other ({text})",
-        f"Run `verify`. {SAVE}",
-    ),
-    (
-        {*_ACCESS, sqlite3.SQLITE_NOLFS},
-        Unavailable,
-        "cannot be opened for writing ({text})",
-        "Check that the folder exists and this user may write to it and to the file, or pass read_only=True.",
-    ),
-    (
-        LOCKED,
-        Unavailable,
-        "was locked by another process for {seconds} seconds",
-        "Try again when that process is done.",
-    ),
-    (
-        {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM},
-        Unavailable,
-        "cannot be written ({text})",
-        "Free some disk space or repair the disk.",
-    ),
+    (_FOREIGN, Damaged, _NO_DATABASE, f"Check the path. {SAVE}"),
+    ({sqlite3.SQLITE_CONSTRAINT}, Damaged, _CONTRADICTORY, f"Run `verify`. {SAVE}"),
+    (_ACCESS, Unavailable, "cannot be opened for writing ({text})", _CHECK_ACCESS),
+    (LOCKED, Unavailable, _LOCKED, "Try again when that process is done."),
+    (_NO_SPACE, Unavailable, "cannot be written ({text})", "Free some disk space or repair the disk."),
     ({sqlite3.SQLITE_TOOBIG}, InvalidInput, "cannot hold a text of this length ({text})", "Split the text."),
 )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast import types
 from holdfast.store import agenda, table_rows, vectors
 from holdfast.store.checksums import seal
-from holdfast.store.database import decoding, one_of, retry_transaction
+from holdfast.store.database import RolledBack, decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.sessions import JOINED, OF_AGENT, agent_values
 from holdfast.types import MAX_COUNT
@@ -278,9 +278,9 @@ def add(
     With `extended`, it takes the place of that summary, and includes its parts. None if its sources have
     changed, or something was erased, since the draft was planned.
     """
-    with suppress(_SourcesChanged), db.writing_to(space) as tx:
+    with suppress(RolledBack), db.writing_to(space) as tx:
         if not _take_sources(tx, space, chat, draft, parts, extended):
-            raise _SourcesChanged
+            raise RolledBack
         return _insert(tx, space, chat, draft, now)
     return None
 
@@ -303,10 +303,6 @@ def _take_sources(
     if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
         return False
     return all(tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=draft.id) for part in parts)
-
-
-class _SourcesChanged(Exception):
-    """The sources of a summary have changed: the transaction is rolled back."""
 
 
 def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from heapq import heapify, heappop, heappush, merge
+from heapq import merge
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +22,7 @@ from holdfast.types.timeline import ChatDay, Timeline, TimelineDay
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from holdfast.store.database import Reader, Row
+    from holdfast.store.database import Reader
     from holdfast.types import Change, Scope
 
 _CURSOR = re.compile(r"(-?[0-9]{1,20})\.([0-9]{1,20})\.(.*)", re.DOTALL)
@@ -79,47 +79,32 @@ def read(
     """
     # The messages of a day count from its beginning, whichever of them were on the page before.
     begins = since if after is None else max(since, _midnight(after.at, zone))
+    span = {"since": begins, "until": until}
+    changes = record_changes.written(db, scope, begins, until)
+    learned = (_Entry(Place(to_micros(change.at), change.version), change) for change in changes)
+    rows = db.all(_CHATS, space=scope.space, **span, **sessions.agent_values(scope.agent))
+    # Each chat is read when its beginning has come.
+    in_order = merge(learned, *(_days_of(db, scope, chat, oldest, span, zone) for chat, oldest in rows))
     following = (
-        entry for entry in _entries(db, scope, begins, until, zone) if not after or entry.place > after
+        entry for entry in in_order if entry.place.version >= 0 and (not after or entry.place > after)
     )
     *page, more = [*islice(following, limit), next(following, None)]
     days = []
     for day, group in groupby(page, lambda entry: _day(entry.place.at, zone)):
         entries = list(group)
         chats = [_chat_day(db, scope, entry, zone) for entry in entries if not entry.change]
-        changes = tuple(entry.change for entry in entries if entry.change)
-        days.append(TimelineDay(day, tuple(chats), changes))
+        known = tuple(entry.change for entry in entries if entry.change)
+        days.append(TimelineDay(day, tuple(chats), known))
     last = page[-1].place if page and more else None
     return Timeline(days, f"{last.at}.{last.version}.{last.chat}" if last else None)
 
 
-def _entries(db: Reader, scope: Scope, since: int, until: int, zone: tzinfo) -> Iterator[_Entry]:
-    """Yield all entries from a time until before another, in order; chats are read when their time comes."""
-    span = {"since": since, "until": until}
-    changes = record_changes.written(db, scope, since, until)
-    learned = (_Entry(Place(to_micros(change.at), change.version), change) for change in changes)
-    return merge(learned, _chat_entries(db, scope, span, zone))
-
-
-def _chat_entries(db: Reader, scope: Scope, span: dict[str, int], zone: tzinfo) -> Iterator[_Entry]:
-    chats = db.all(_CHATS, space=scope.space, **span, **sessions.agent_values(scope.agent))
-    # Each chat with its next day, but at first with its beginning, which comes before its first day.
-    waiting: list[tuple[_Entry, Iterator[_Entry] | None]]
-    waiting = [(_Entry(Place(oldest, -1, chat)), None) for chat, oldest in chats]
-    heapify(waiting)
-    while waiting:
-        entry, days = heappop(waiting)
-        if days is None:
-            chat = entry.place.chat
-            days = _days_of(chat, db.all(_TIMES, space=scope.space, chat=chat, **span), zone)
-        else:
-            yield entry
-        if following := next(days, None):
-            heappush(waiting, (following, days))
-
-
-def _days_of(chat: str, times: Sequence[Row], zone: tzinfo) -> Iterator[_Entry]:
-    """Yield the entry of each day of a chat, from the times and numbers of its messages, by time."""
+def _days_of(
+    db: Reader, scope: Scope, chat: str, oldest: int, span: dict[str, int], zone: tzinfo
+) -> Iterator[_Entry]:
+    """Yield the beginning of a chat, which comes before its first day, and then the entry of each day."""
+    yield _Entry(Place(oldest, -1, chat))
+    times = db.all(_TIMES, space=scope.space, chat=chat, **span)
     begin = 0
     while begin < len(times):
         at = times[begin][0]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store import table_rows
 from holdfast.store.database import first_value
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Reader, Value
 
-_ADVANCE = """
-    INSERT INTO watermarks (space, chat, kind, seq, at) VALUES (:space, :chat, :kind, :seq, :at)
-    ON CONFLICT (space, chat, kind) DO UPDATE SET seq = excluded.seq, at = excluded.at, failures = 0"""
 _POSTPONE = """
     INSERT INTO watermarks (space, chat, kind, seq, at, failures) VALUES (:space, :chat, :kind, 0, :at, 1)
     ON CONFLICT (space, chat, kind) DO UPDATE SET at = excluded.at, failures = watermarks.failures + 1"""
@@ -23,7 +21,7 @@ _PENDING = """
     AND (s.newest <= :quiet OR s.newest > :now)
     AND (coalesce(w.failures, 0) < :most OR s.newest > w.at OR w.at <= :rested)
     AND (:any = 1 OR s.agent = :agent) AND (:archived = 1 OR s.archived = 0)
-    ORDER BY coalesce(w.at, 0), s.newest, s.born LIMIT :limit"""
+    ORDER BY coalesce(w.at, 0), s.newest, s.born"""
 # In microseconds.
 DAY = 86_400_000_000
 
@@ -53,7 +51,8 @@ def read_all(db: Reader, space: str) -> list[tuple[str, str, int]]:
 
 def advance(tx: Connection, space: str, chat: str, kind: str, seq: int, now: int) -> None:
     """Store the newest message of a chat that a kind of job has processed."""
-    tx.all(_ADVANCE, space=space, chat=chat, kind=kind, seq=seq, at=now)
+    row = {"space": space, "chat": chat, "kind": kind, "seq": seq, "at": now, "failures": 0}
+    table_rows.put(tx, "watermarks", row)
 
 
 def postpone(tx: Connection, space: str, chat: str, kind: str, now: int) -> None:
@@ -70,7 +69,6 @@ def pending_chats(
     quiet: int = MAX_COUNT,
     now: int = MAX_COUNT,
     archived: bool = True,
-    limit: int = MAX_COUNT,
     most: int = MAX_COUNT,
 ) -> list[PendingChat]:
     """Return the chats with unprocessed messages and none since `quiet`, the one processed longest ago first.
@@ -79,5 +77,5 @@ def pending_chats(
     out for a day, or until it gets a message. Linear in the chats of the space.
     """
     values: dict[str, Value] = {"any": int(agent is None), "agent": agent or "", "archived": int(archived)}
-    values |= {"quiet": quiet, "now": now, "most": most, "rested": now - DAY, "limit": limit}
+    values |= {"quiet": quiet, "now": now, "most": most, "rested": now - DAY}
     return [PendingChat(*row) for row in db.all(_PENDING, space=space, kind=kind, **values)]
