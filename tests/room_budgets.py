@@ -22,7 +22,7 @@ BUDGETS = {
     "tools": 2_590,
     "front": 1_821,
     "port integrations providers testing": 7_902,
-    "commands": 4_152,
+    "commands": 4_086,
     "hooks": 3_026,
     "formats demo": 4_743,
     "benchmarks scripts": 5_855,

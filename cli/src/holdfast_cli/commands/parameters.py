@@ -22,7 +22,6 @@ from holdfast_cli.commands.arguments import (
     read_messages,
     read_point,
     read_prompt,
-    read_range,
     read_time,
 )
 from holdfast_cli.commands.options import USER
@@ -179,11 +178,6 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "text_only": Option(help="Print only the text of the record, ready for a file."),
     "why": Option(help="The reason, for the history."),
-    "changes.diff": Option(
-        parser=read_range,
-        metavar="VERSION[..VERSION]",
-        help="Instead, how the records of two versions differ, as a unified diff; a date means its end.",
-    ),
     "rollback.what": Argument(
         metavar="RECORD|KIND", help=f"The id of a record, or all of a kind: {_KIND_NAMES}."
     ),
