@@ -97,7 +97,7 @@ def records(
     page, more = options.page(results, limit, offset)
     is_filtered = any((*filters.values(), at, offset, options.agent))
     todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
-    nothing, columns = f"No records{options.whose()} here.", columns_of(page, verbose=options.verbose)
+    nothing, columns = f"No records{options.whose()} here.", columns_of(page)
     options.show_list({"records": plain(page), "more": more}, columns, nothing, todo, whole="id")
 
 

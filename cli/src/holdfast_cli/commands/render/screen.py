@@ -47,13 +47,10 @@ def _visible(code: int) -> str:
 
 
 class Screen:
-    """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe.
+    """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe."""
 
-    `verbose` asks for what the guard flagged in words of the user and assistant as well.
-    """
-
-    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False) -> None:
-        file, self.verbose = stream or sys.stdout, verbose
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        file = stream or sys.stdout
         self.console = Console(file=file, markup=False, emoji=False, highlight=False, quiet=quiet)
         self.wraps = self.console.is_terminal
         if not self.wraps:
