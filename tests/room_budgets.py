@@ -22,7 +22,7 @@ BUDGETS = {
     "tools": 2_571,
     "front": 1_821,
     "port integrations providers testing": 7_895,
-    "commands": 4_052,
+    "commands": 4_009,
     "hooks": 3_024,
     "formats demo": 4_672,
     "benchmarks scripts": 5_855,

@@ -140,13 +140,13 @@ def read_prompt(text: str) -> str:
     return text
 
 
-def prompt_versions(texts: Sequence[str] | None, example: str) -> dict[str, str]:
+def prompt_versions(texts: Sequence[str] | None) -> dict[str, str]:
     """Return the versions of prompts that options name, by kind."""
     prompts = {}
     for text in texts or ():
         kind, _, version = text.partition("=")
         if not (kind and version):
-            raise typer.BadParameter(f"{text!r} is not like {example}.", param_hint="--prompt")
+            raise typer.BadParameter(f"{text!r} is not like leaf=v1.", param_hint="--prompt")
         prompts[kind] = read_prompt(version)
     return prompts
 

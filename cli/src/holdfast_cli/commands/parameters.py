@@ -147,9 +147,6 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "RecordOptions.category": _option("One word for what it belongs to."),
     "category": _option("Only of this category."),
     "RecordOptions.tag": _option("A tag; may be repeated.", "TAG"),
-    "expected_version": _option(
-        "Only if this is still its version; 0 if there is none yet.", "VERSION", min=0
-    ),
     "priority": _option("How important it is: 10 is the most, 5 usual.", min=1, max=10),
     "RecordOptions.since": _option("True from this date or time on.", "DATE", parser=read_time),
     "RecordOptions.until": _option(
@@ -206,11 +203,6 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "everyone": _option("For all users of this tenant, not only this one."),
     "work.dry_run": _option(
         "Only print what it would ask the model, what that takes, and what it would learn without one."
-    ),
-    "work.prompt": _option(
-        "Another prompt for a kind of jobs, such as session=v2; may be repeated. A file is a path with "
-        "a folder, or ends with .md.",
-        "KIND=VERSION|PATH",
     ),
     # To take in and out.
     "paths": _argument(
