@@ -19,11 +19,11 @@ BUDGETS = {
     "prompt": 1_680,
     "compaction": 1_864,
     "learning": 3_859,
-    "tools": 2_571,
+    "tools": 2_535,
     "front": 1_821,
     "port integrations providers testing": 7_895,
     "commands": 4_009,
     "hooks": 3_024,
     "formats demo": 4_672,
-    "benchmarks scripts": 5_855,
+    "benchmarks scripts": 5_853,
 }
