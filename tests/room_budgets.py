@@ -22,7 +22,7 @@ BUDGETS = {
     "tools": 2_535,
     "front": 1_821,
     "port integrations providers testing": 7_895,
-    "commands": 3_990,
+    "commands": 3_982,
     "hooks": 3_024,
     "formats demo": 4_672,
     "benchmarks scripts": 5_853,

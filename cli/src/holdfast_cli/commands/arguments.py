@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import typer
@@ -25,45 +25,31 @@ class Point:
     at: int | datetime
 
 
-def read_time(text: str) -> datetime:
-    """Return the time that a text names: a date, a time, `today`, `yesterday`, `7d`, `24h`.
+def read_time(text: str, *, ends: bool = False) -> datetime:
+    """Return the time that a text names: a date, or where it `ends` something its end, or a time.
+
+    `today`, `yesterday`, `7d` and `24h` are names as well.
 
     Raises:
         typer.BadParameter: it is none of these, or beyond the years that a calendar has.
 
     """
+    now, at = datetime.now().astimezone(), text
     try:
         if ago := _AGO.fullmatch(text):
-            return datetime.now().astimezone() - int(ago[1]) * _UNITS[ago[2]]
-        day = _day(text)
-        return (datetime.combine(day, time()) if day else datetime.fromisoformat(text)).astimezone()
+            return now - int(ago[1]) * _UNITS[ago[2]]
+        if text in _DAYS_AGO:
+            at = f"{now.date() - timedelta(days=_DAYS_AGO[text])}"
+        is_day = len(at) <= len("2026-01-31")
+        return (datetime.fromisoformat(at) + timedelta(days=ends and is_day)).astimezone()
     except (OverflowError, ValueError) as error:
         todo = "write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
         raise typer.BadParameter(f"{text!r} is not a time: {todo}") from error
 
 
 def read_end(text: str) -> datetime:
-    """Return the end of the day that a text names, or else the time that `read_time` reads.
-
-    Raises:
-        typer.BadParameter: it is no time.
-
-    """
-    try:
-        day = _day(text)
-        return datetime.combine(day + timedelta(days=1), time()).astimezone() if day else read_time(text)
-    except OverflowError as error:
-        raise typer.BadParameter(f"{text!r} is beyond the years that a calendar has.") from error
-
-
-def _day(text: str) -> date | None:
-    """Read a day by its name or its date."""
-    if text in _DAYS_AGO:
-        return datetime.now().astimezone().date() - timedelta(days=_DAYS_AGO[text])
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
+    """Return the end of the day that a text names, or else the time; see `read_time`."""
+    return read_time(text, ends=True)
 
 
 def read_point(text: str) -> Point:
