@@ -12,6 +12,7 @@ from holdfast.dedup import relate
 from holdfast.memory import Memory
 from holdfast.records.intake import NEAREST
 from holdfast.runtime import runtime_of
+from holdfast.tools.presets.observations import remember_fil
 from holdfast.types import Record
 
 _USER = "ada"
@@ -38,7 +39,7 @@ def _judged(some: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bool]]:
     """Return what each new text is beside all old ones, and whether it is so beside the nearest."""
     with Memory(":memory:", user=_USER) as memory:
         olds = list(dict.fromkeys(old for old, _ in some))
-        memory.remember(olds, "finding", merge=False)
+        remember_fil(memory, findings=olds)
         there = memory.records(kind="finding")
         for _, new in some:
             runtime = runtime_of(memory)

@@ -36,6 +36,7 @@ from holdfast.kinds import KINDS
 from holdfast.memory import Memory
 from holdfast.store import record_changes
 from holdfast.store.connect import open_database
+from holdfast.tools.presets.observations import remember_fil
 from holdfast.types import Record, Scope
 
 _USER = "ada"
@@ -152,7 +153,7 @@ def _insert(connection: sqlite3.Connection, texts: Iterable[str]) -> None:
 
 def _remember_all(memory: Memory, texts: Sequence[str]) -> None:
     for start in range(0, len(texts), _BATCH):
-        memory.remember(list(texts[start : start + _BATCH]), "finding", merge=False)
+        remember_fil(memory, findings=texts[start : start + _BATCH])
 
 
 def _merge(memory: Memory, texts: Iterable[str], kind: str) -> tuple[Counter[str], list[Cost]]:
@@ -218,7 +219,7 @@ def _store_history(lab: RecordsLab, memory: Memory, path: Path) -> dict[str, int
     new = iter(lab.sentences.findings(2 * wanted, stream=2))
     size = max(6, wanted // 20)
     while len(current) < wanted:
-        current += memory.remember([next(new) for _ in range(size)], "finding", merge=False)
+        current += remember_fil(memory, findings=[next(new) for _ in range(size)])
         chance.shuffle(current)
         some = [current.pop() for _ in range(size // 3)]
         current += _change(path, {one: next(new) for one in some[::2]}, some[1::2])

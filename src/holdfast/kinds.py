@@ -16,7 +16,7 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.types import WRITERS, Record, Writer, check_count, check_flag, check_name
 from holdfast.types.checks import are_names, is_number
 
-FIL = ("finding", "insight", "lesson")  # observations
+FIL = ("finding", "insight", "lesson")  # observations; also the order of `remember_fil`
 LONGEST = 100_000  # characters of one text; a longer one is a document, to be stored as messages
 FEEDBACK = "feedback"
 """The kind in which `Learner.feedback` stores whether a hit helped: in no prompt, and found by no recall."""

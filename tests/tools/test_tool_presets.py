@@ -140,7 +140,7 @@ def test_what_cannot_be_done_is_an_error(
 
 
 def test_a_provider_holds_a_profile_its_versions_and_constraints(memory: Memory, chat: Chat) -> None:
-    tool = provider_tool(memory, chat, confirm=agree)
+    tool = provider_tool(memory, chat, max_tokens=1_000_000, confirm=agree)
     for action, said in (
         ("profile_get", "No profile notes found."),
         ("soul_get", "No agent soul defined."),
@@ -242,14 +242,14 @@ def test_metadata_counts_into_the_cap_and_is_returned(memory: Memory, chat: Chat
 
 @pytest.mark.parametrize("compartment", ["run", "plan"])
 def test_only_what_was_returned_counts_as_used(memory: Memory, chat: Chat, compartment: str) -> None:
-    tools = named(compartment_tools(memory, chat))
+    tools = named(compartment_tools(memory, chat, max_tokens=400))
 
     def got(**given: object) -> list[object]:
         found = entries(tools["get_memory"]({"compartment": compartment, **given}))
         return [one["uses"] for one in found]
 
     with chat.run():
-        for n, content in enumerate(("entry", "entry 2", "長い話 " * 2_000)):
+        for n, content in enumerate(("entry", "entry 2", "long " * 300)):
             saved = {"content": content, "category": f"c{n}", "priority": 9 - n}
             tools["save_memory"]({"compartment": compartment, **saved})
         assert got(category="c1") == [1]

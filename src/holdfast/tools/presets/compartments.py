@@ -32,15 +32,19 @@ _NONE = "No memory entries found"
 _ECHOED = 100  # tokens of the arguments of a call that its result repeats
 
 
-def compartment_tools(memory: Provider, chat: Session) -> list[Tool]:
+def compartment_tools(
+    memory: Provider, chat: Session, *, run: object = None, max_tokens: int = CAP
+) -> list[Tool]:
     """Return `save_memory`, `get_memory` and `clear_memory`; their conditions are combined by "and".
 
     Args:
         memory: the `Memory` that stores the entries.
-        chat: the chat that they belong to; its current run, if any, has the compartment "run".
+        chat: the chat that they belong to.
+        run: the `Run` of the compartment "run"; None for the current one of the caller, if any.
+        max_tokens: of a result at most, about.
 
     """
-    entries = _Compartments(memory, chat)
+    entries = _Compartments(memory, chat, max_tokens, run)
     return [
         tool_of(
             entries.save,
@@ -67,6 +71,10 @@ def compartment_tools(memory: Provider, chat: Session) -> list[Tool]:
 
 class _Compartments(Preset):
     """The entries of a chat and of its runs."""
+
+    def __init__(self, memory: Provider, chat: Session, cap: int, run: object) -> None:
+        super().__init__(memory, chat, cap)
+        self._named_run: Any = run
 
     def save(
         self,
@@ -105,12 +113,12 @@ class _Compartments(Preset):
         tags: Tags = None,
         cursor: Cursor = None,
     ) -> ToolResult:
-        page = Page(CAP, estimate_tokens, cursor, (self._chat.id, compartment, id, category, tags))
+        page = Page(self._cap, estimate_tokens, cursor, (self._chat.id, compartment, id, category, tags))
         first = page.start.item
         matches = [entry for entry in self._entries(compartment, category, tags) if id in (None, entry.id)]
         if not matches:
             return result(with_note({"entries": []}, _NONE), _NONE)
-        parts = [replace(entry, text=shorten(entry.text)) for entry in matches[first:]]
+        parts = [replace(entry, text=shorten(entry.text, self._cap)) for entry in matches[first:]]
         taken, _ = self._fit(parts, lambda entry: _as_text(_entry(entry, entry.created)))
         self._note(entry.id for entry in taken)
         # Those that count as used stay before the others, so that the next page begins behind them.
@@ -155,7 +163,7 @@ class _Compartments(Preset):
         return [_entry(entry, created.get(entry.id)) for entry in used]
 
     def _run(self) -> Any:
-        run: Any = current_run(self._chat)
+        run = self._named_run or current_run(self._chat)
         if run is None:
             raise InvalidInput("No run is going on.", "Use the compartment 'session' or 'plan'.")
         return run

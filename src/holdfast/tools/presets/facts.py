@@ -26,7 +26,9 @@ old_text is a part of one entry only); consolidate: tidy a list; read: a list; \
 search: episodes, by query; view: one episode, its id in query."""
 
 
-def fact_tool(memory: Provider, chat: Session | None = None, *, llm: LLM | None = None) -> Tool:
+def fact_tool(
+    memory: Provider, chat: Session | None = None, *, llm: LLM | None = None, max_tokens: int = CAP
+) -> Tool:
     """Return one tool `memory` with add, replace, remove, consolidate, read, search and view.
 
     Its results are {success, message, entries} or {success, error}; a change returns the whole list.
@@ -35,9 +37,10 @@ def fact_tool(memory: Provider, chat: Session | None = None, *, llm: LLM | None 
         memory: the `Memory` that stores the facts.
         chat: the chat in which the agent acts.
         llm: the model that consolidates; without one, `consolidate` is an error.
+        max_tokens: of a result at most, about.
 
     """
-    facts = _Facts(memory, chat, llm)
+    facts = _Facts(memory, chat, max_tokens, llm)
     return tool_of(facts.act, "memory", _DESCRIPTION, destructive=True, fail=_failure)
 
 
@@ -57,8 +60,8 @@ _NOTES = {
 class _Facts(Preset):
     """The actions of the tool."""
 
-    def __init__(self, memory: Provider, chat: Session | None, llm: LLM | None) -> None:
-        super().__init__(memory, chat)
+    def __init__(self, memory: Provider, chat: Session | None, cap: int, llm: LLM | None) -> None:
+        super().__init__(memory, chat, cap)
         self._llm = llm
 
     def act(
@@ -164,7 +167,7 @@ class _Facts(Preset):
         return self._episodes([record])
 
     def _episodes(self, matches: list[Record]) -> ToolResult:
-        parts = [replace(record, text=shorten(record.text, CAP // 2)) for record in matches]
+        parts = [replace(record, text=shorten(record.text, self._cap // 2)) for record in matches]
         taken, note = self._fit(parts, lambda record: f"{record.chat}{record.text}")
         entries = [
             {"id": record.id, "session": record.chat, "text": record.text, "at": render.moment(record.at)}
@@ -174,7 +177,7 @@ class _Facts(Preset):
 
     def _entries(self, target: Target, message: str) -> ToolResult:
         facts = self._facts(target)
-        parts = [replace(fact, text=shorten(fact.text)) for fact in facts]
+        parts = [replace(fact, text=shorten(fact.text, self._cap)) for fact in facts]
         taken, note = self._fit(parts, lambda fact: fact.text)
         message = message or ("" if facts else "There are no entries.")
         return self._listing(message, note, taken, [fact.text for fact in taken])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
 from holdfast.tools import render
 from holdfast.tools.actions import check_own, matching
-from holdfast.tools.presets.preset import Preset, nothing, shorten, with_note, within
+from holdfast.tools.presets.preset import CAP, Preset, nothing, shorten, with_note, within
 from holdfast.tools.read_actions import MOST
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
+from holdfast.types import Hit, Record, Writer
 
 SOURCE = "explicit"  # of what an agent chose to remember
 _PER_KIND = 5
@@ -21,13 +23,16 @@ _PASSING = "It is kept for this session only."
 Key = Annotated[str, "name of the value"]
 
 
-def observation_tools(memory: Provider, chat: Session | None = None, *, lasting: bool = True) -> list[Tool]:
+def observation_tools(
+    memory: Provider, chat: Session | None = None, *, lasting: bool = True, max_tokens: int = CAP
+) -> list[Tool]:
     """Return `remember`, `recall`, and `scratchpad_read`, `_write`, `_list` and `_search`.
 
     Args:
         memory: the `Memory` that stores the observations.
         chat: the chat in which the agent acts.
         lasting: True for the scratchpad of the user, False for that of the chat.
+        max_tokens: of a result at most, about.
 
     Raises:
         InvalidInput: `lasting` is False, and there is no chat.
@@ -35,7 +40,7 @@ def observation_tools(memory: Provider, chat: Session | None = None, *, lasting:
     """
     if not lasting and chat is None:
         raise InvalidInput("A scratchpad that is not lasting needs a chat.", "Pass `chat`.")
-    observations = _Observations(memory, chat, lasting=lasting)
+    observations = _Observations(memory, chat, max_tokens, lasting=lasting)
     duration = _KEPT if lasting else _PASSING
     read = f"Read a value of the scratchpad. {duration}"
     write = f"Write a value on the scratchpad, in place of the one before. {duration}"
@@ -60,11 +65,48 @@ def observation_tools(memory: Provider, chat: Session | None = None, *, lasting:
     ]
 
 
+def remember_fil(
+    memory: Any,
+    findings: Sequence[str] = (),
+    insights: Sequence[str] = (),
+    lessons: Sequence[str] = (),
+    source: str = "",
+    *,
+    by: Writer | None = None,
+    chat: str | None = None,
+    merge: bool = False,
+) -> list[Record]:
+    """Store findings, insights and lessons, in this order and all or none, and return their records.
+
+    Raises:
+        InvalidInput: one cannot be accepted; none was stored.
+
+    """
+    records: list[dict[str, object]] = []
+    for kind, texts in zip(FIL, (findings, insights, lessons), strict=True):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise InvalidInput(f"The {kind}s must be a list of texts.", "Pass a list of strings.")
+        records += [{"text": text, "kind": kind} for text in texts]
+    written: list[Record] = memory.remember(records, source=source, by=by, chat=chat, merge=merge)
+    return written
+
+
+def recall_fil(memory: Any, query: str, limit_per_kind: int = 5) -> dict[str, list[Hit]]:
+    """Return findings, insights and lessons by kind, each best first; every kind is a key.
+
+    Raises:
+        InvalidInput: the query is blank, or the limit is negative.
+
+    """
+    hits = memory.recall(query, kinds=FIL, per_kind=limit_per_kind)
+    return {kind: [hit for hit in hits if hit.kind == kind] for kind in FIL}
+
+
 class _Observations(Preset):
     """Findings, insights and lessons, and the scratchpad of a user or a chat."""
 
-    def __init__(self, memory: Provider, chat: Session | None, *, lasting: bool) -> None:
-        super().__init__(memory, chat)
+    def __init__(self, memory: Provider, chat: Session | None, cap: int, *, lasting: bool) -> None:
+        super().__init__(memory, chat, cap)
         self._pad = self._memory.scratchpad if lasting else self._chat.scratchpad
         self._duration = _KEPT if lasting else _PASSING
 
@@ -74,12 +116,12 @@ class _Observations(Preset):
         insights: Annotated[list[str] | None, "what was concluded or decided"] = None,
         lessons: Annotated[list[str] | None, "what to do, or not to do, next time"] = None,
     ) -> dict[str, object]:
-        given = zip(FIL, (findings, insights, lessons), strict=True)
-        records = [{"text": text, "kind": kind} for kind, of in given for text in of or () if text.strip()]
-        if not records:
+        texts = [[text for text in of or [] if text.strip()] for of in (findings, insights, lessons)]
+        if not any(texts):
             todo = "Pass `findings`, `insights` or `lessons` with some text."
             raise InvalidInput("There is nothing to remember.", todo)
-        written = self._memory.remember(records, source=SOURCE, chat=self._chat_id, merge=False)
+        facts, concluded, learned = texts
+        written = remember_fil(self._memory, facts, concluded, learned, source=SOURCE, chat=self._chat_id)
         stored = sum(record.trust != "quarantined" for record in written)
         notes = [f"{stored} observation{'' if stored == 1 else 's'} stored for later sessions."]
         notes += [f"{record.id}: {note}" for record in written if (note := render.write_note(record))]
@@ -90,8 +132,8 @@ class _Observations(Preset):
         query: Annotated[str, "2-4 distinctive words"],
         limit: Annotated[int, "of each category"] = _PER_KIND,
     ) -> ToolResult:
-        hits = self._memory.recall(query, kinds=FIL, per_kind=within(limit, MOST, _PER_KIND))
-        items = [render.of_hit(hit) for kind in FIL for hit in hits if hit.kind == kind]
+        hits_by_kind = recall_fil(self._memory, query, within(limit, MOST, _PER_KIND))
+        items = [render.of_hit(hit) for hits in hits_by_kind.values() for hit in hits]
         if not items:
             return nothing("No relevant memories found")
         items.sort(key=lambda item: -item.score)
@@ -105,7 +147,7 @@ class _Observations(Preset):
         if key not in self._pad:
             raise InvalidInput("Nothing is kept under this key.", "Use `scratchpad_list` for the keys.")
         value = self._pad[key]
-        part = shorten(value)
+        part = shorten(value, self._cap)
         return with_note({"key": key, "value": part, "cut": part != value}, "")
 
     def write(self, key: Key, value: str) -> dict[str, object]:

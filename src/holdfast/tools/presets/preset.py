@@ -17,12 +17,13 @@ ItemT = TypeVar("ItemT")
 
 
 class Preset:
-    """A memory and a chat, and results of about `CAP` tokens at most."""
+    """A memory and a chat, and results of about `cap` tokens at most."""
 
-    def __init__(self, memory: Provider, chat: Session | None) -> None:
+    def __init__(self, memory: Provider, chat: Session | None, cap: int) -> None:
         # Each preset requires capabilities beyond the core, which the types do not express.
         self._memory: Any = memory
         self._chat: Any = chat
+        self._cap = cap
 
     @property
     def _chat_id(self) -> str | None:
@@ -31,7 +32,7 @@ class Preset:
     def _fit(self, items: Sequence[ItemT], text: Callable[[ItemT], str]) -> tuple[list[ItemT], str]:
         """Return the items that fit, at least the first, and a note of the number left out."""
         taken: list[ItemT] = []
-        room = CAP
+        room = self._cap
         for item in items:
             room -= estimate_tokens(text(item)) + _AROUND
             if room < 0 and taken:
@@ -51,7 +52,7 @@ def within(limit: int, most: int, otherwise: int) -> int:
     return min(limit, most) if limit > 0 else otherwise
 
 
-def shorten(text: str, cap: int = CAP) -> str:
+def shorten(text: str, cap: int) -> str:
     """Return a text cut to a number of tokens, with an ellipsis if it was cut."""
     part = text
     while (cost := estimate_tokens(part)) > cap:

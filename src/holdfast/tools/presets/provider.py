@@ -52,6 +52,7 @@ def provider_tool(
     read_only_profile: bool = False,
     read_only_soul: bool = False,
     confirm: Confirm | None = None,
+    max_tokens: int = CAP,
 ) -> Tool:
     """Return one tool `memory` with the actions that the provider can do, at least `status`.
 
@@ -62,6 +63,7 @@ def provider_tool(
         read_only_profile: whether the profile can be neither updated nor rolled back.
         read_only_soul: whether the soul can be neither updated nor rolled back.
         confirm: asks the user about a change of a constraint, and returns whether they agreed.
+        max_tokens: of a result at most, about.
 
     Raises:
         InvalidInput: there is no action of a name in `allow`, or `confirm` has to be awaited.
@@ -75,7 +77,7 @@ def provider_tool(
     args = {param.name: replace(param, required=False) for action in actions for param in action.parameters}
     listed = "\n".join(f"{action.name}: {action.description}" for action in actions)
     return single_tool(
-        _ProviderActions(provider, chat, check_confirm(confirm), soul_locked=read_only_soul),
+        _ProviderActions(provider, chat, max_tokens, check_confirm(confirm), soul_locked=read_only_soul),
         actions,
         f"The memory of this conversation and its user. Actions:\n{listed}",
         args.values(),
@@ -85,8 +87,10 @@ def provider_tool(
 class _ProviderActions(Preset):
     """The actions, one method for each."""
 
-    def __init__(self, provider: Provider, chat: Session, confirm: Confirm, *, soul_locked: bool) -> None:
-        super().__init__(provider, chat)
+    def __init__(
+        self, provider: Provider, chat: Session, cap: int, confirm: Confirm, *, soul_locked: bool
+    ) -> None:
+        super().__init__(provider, chat, cap)
         self._confirm = confirm
         self._soul_locked = soul_locked
 
@@ -129,9 +133,9 @@ class _ProviderActions(Preset):
         }
         return with_note(data, "")
 
-    def expand(self, summary_id: str, max_tokens: int = CAP) -> ToolResult:
+    def expand(self, summary_id: str, max_tokens: int = 4_000) -> ToolResult:
         try:
-            expansion = self._chat.expand(summary_id, within(max_tokens, CAP, CAP))
+            expansion = self._chat.expand(summary_id, within(max_tokens, self._cap, min(4_000, self._cap)))
         except REFUSALS as error:
             raise unknown_id(summary_id) from error
         items = [render.of_message(message, expansion.summary.chat) for message in expansion.messages]
@@ -156,7 +160,7 @@ class _ProviderActions(Preset):
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
         changes = self._memory.changes(kind=history_scope, limit=within(history_limit, MOST, 10))
-        items = [render.of_change(change, CAP // 8) for change in changes]
+        items = [render.of_change(change, self._cap // 8) for change in changes]
         return self._listing(items, "No history found.")
 
     def profile_rollback(
@@ -195,7 +199,7 @@ class _ProviderActions(Preset):
         return self.constraint_list()
 
     def _text(self, name: str, text: str, otherwise: str) -> ToolResult:
-        return result(with_note({name: shorten(text)}, "")) if text else nothing(otherwise)
+        return result(with_note({name: shorten(text, self._cap)}, "")) if text else nothing(otherwise)
 
     def _listing(
         self, items: Sequence[MemoryItem] | Sequence[ChangeItem], otherwise: str, *, more: bool = False
@@ -203,7 +207,7 @@ class _ProviderActions(Preset):
         if not items:
             return nothing(otherwise)
         parts = [
-            replace(item, text=shorten(item.text, CAP // 2)) if isinstance(item, MemoryItem) else item
+            replace(item, text=shorten(item.text, self._cap // 2)) if isinstance(item, MemoryItem) else item
             for item in items
         ]
         taken, note = self._fit(parts, lambda item: str(as_json(item)))
