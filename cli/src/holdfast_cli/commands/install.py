@@ -241,9 +241,22 @@ def _hints(client: str, setup: Setup) -> list[str]:
         )
         if shared:
             hints.append(f"The tools are installed for the user: `holdfast install {client}`.")
+    if client in NAMES and _is_elsewhere(client, setup):
+        hints.append("They are installed for the project and for the user: each hook would run twice here.")
     if client in NAMES and not setup.server:
         hints.append(f"Hooks alone: the tools need an extra. {MissingExtra.of('mcp').todo}")
     return hints
+
+
+def _is_elsewhere(client: str, setup: Setup) -> bool:
+    """Return whether the hooks are installed for the user as well as for the project of this folder."""
+    other = Setup(project=None if setup.project else project_root(Path.cwd()), server=False)
+    hooks = installed(client, other)[0]
+    try:
+        return bool(hooks.entries.find(read_config(hooks.path) or ""))
+    except (Conflict, OSError):
+        # It is another file than the one that was written.
+        return False
 
 
 def _print(options: Options, parts: Sequence[Installed]) -> None:
