@@ -186,3 +186,28 @@ def test_calls_results_and_files_in_parts_are_read_once(
     assert [(one.role, one.calls[0].name if one.calls else one.content) for one in found] == expected
     calls = [call.id for one in found for call in one.calls]
     assert [one.call_id for one in found if one.role == "tool"] == calls
+
+
+def event(kind: str, **more: object) -> Json:
+    return {"type": kind, "timestamp": "2026-01-30T06:18:17.750Z", **more}
+
+
+def test_the_pieces_of_a_stream_are_one_message(tmp_path: Path) -> None:
+    pieces = [event("message", role="assistant", content=piece, delta=True) for piece in ("I ", "look.")]
+    lines = [
+        event("init", session_id="s7", model="gemini-3-pro"),
+        event("message", role="user", content="What files?"),
+        *pieces,
+        event("tool_use", tool_name="ls", tool_id="t1", parameters={"path": "."}),
+        event("tool_result", tool_id="t1", status="error", error={"type": "x", "message": "denied"}),
+        *pieces,
+        event("message", role="user", content="And now?"),
+        *pieces,
+        event("error", severity="warning", message="loop"),
+        event("result", status="success", stats={}),
+    ]
+    taken = take(write_lines(tmp_path / "run.jsonl", lines))
+    said = ["What files?", "I look.", "", "denied", "I look.", "And now?", "I look."]
+    assert taken.by_chat == {"s7": said}
+    reasons = [f"not conversation: {one}" for one in ("init", "error", "result")]
+    assert [reason for _, reason in taken.left] == reasons

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from holdfast import Memory
@@ -43,6 +46,19 @@ def test_memories_of_others_are_left_out(tmp_path: Path) -> None:
         assert import_paths(own, MADE / "get_all.json").records == 3
 
 
-def test_a_history_is_not_read_and_says_what_to_import() -> None:
-    ((_, reason),) = take(MADE / "history.sqlite").left
-    assert reason == "the history of mem0 is not read: import what `get_all` returns, or an export"
+def test_a_history_says_what_is_deleted_and_not_whose_a_memory_is(tmp_path: Path) -> None:
+    reasons = [reason for _, reason in take(MADE / "history.sqlite").left]
+    assert reasons.count("a memory that was deleted in mem0") == 1
+    assert len(reasons) == 5
+    shutil.copy(MADE / "history.sqlite", tmp_path / "history.db")
+    with closing(sqlite3.connect(tmp_path / "history.db")) as history:
+        said = ("m1", "run_id=r%261&user_id=ada", "user", "Hello", None, "2026-01-02T03:04:05+00:00")
+        history.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", said)
+        history.commit()
+    with of("ada") as ada, of("bob") as bob:
+        report = import_paths(ada, tmp_path / "history.db")
+        assert (report.added, report.records) == (1, 4)
+        assert [message.content for message in ada.chat("mem0:r&1").history()] == ["Hello"]
+        assert "My office is in Lisbon." in {one.text for one in ada.records()}
+        report = import_paths(bob, tmp_path / "history.db")
+        assert (report.added, report.records) == (0, 0)

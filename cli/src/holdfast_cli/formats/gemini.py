@@ -2,9 +2,11 @@
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from hashlib import sha256
+from itertools import groupby
 
 from holdfast.port import formats
 from holdfast.port.texts import clean
@@ -16,6 +18,7 @@ from holdfast_cli.formats.json_values import (
     call_item,
     dict_of,
     list_of,
+    repeat_id,
     result_item,
     stable_id,
     text_of,
@@ -205,6 +208,50 @@ def folder_of(file: File, chat: Json) -> str:
     roots = (beginning(parent / _ROOT, _LONGEST_ROOT).strip() for parent in parents)
     root = next(filter(None, roots), b"")
     return root.decode(errors="replace") if sha256(root).hexdigest() == chat.get("projectHash") else ""
+
+
+def is_event(value: Json) -> bool:
+    """Return whether an object is the first line of what the program puts out as `stream-json`."""
+    return value.get("type") == "init" and isinstance(value.get("session_id"), str) and "model" in value
+
+
+def read_events(file: File) -> Iterator[Item]:
+    """Yield the messages of a `stream-json`: the pieces of an answer are one, calls and results their own."""
+    chat, counts = ImportedChat(file.name), Counter[str]()
+    for _, run in groupby(lines(file), _piece):
+        first, *more = run
+        if isinstance(first, Skip):
+            yield first
+            continue
+        number, value = first
+        rest = "".join(text_of(piece[1].get("content")) for piece in more if not isinstance(piece, Skip))
+        value |= {"content": f"{text_of(value.get('content'))}{rest}"} if rest else {}
+        chat = replace(chat, id=text_of(value.get("session_id")) or chat.id)
+        if item := _event(value):
+            item |= {"id": repeat_id(counts, [chat.id, value]), "raw": value}
+            yield item_of(chat, number, formats.parse, item)
+        else:
+            yield Skip(number, f"not conversation: {clean(text_of(value.get('type')))[:40] or 'no type'}")
+
+
+def _piece(item: tuple[int, dict[str, object]] | Skip) -> object:
+    """Return the key of a line's message: the speaker of pieces, the number of any other line."""
+    if isinstance(item, Skip):
+        return item
+    return item[1].get("role") if item[1].get("delta") is True else item[0]
+
+
+def _event(value: Json) -> dict[str, object] | None:
+    call, at = text_of(value.get("tool_id")), value.get("timestamp")
+    match value.get("type"):
+        case "message":
+            return {"role": value.get("role"), "content": value.get("content"), "at": at}
+        case "tool_use":
+            return call_item(call, value.get("tool_name"), value.get("parameters"), at)
+        case "tool_result":
+            output = text_of(value.get("output")) or text_of(dict_of(value.get("error")).get("message"))
+            return result_item(call, output or "[no text]", at)
+    return None
 
 
 def _record(chat: ImportedChat, number: int, value: dict[str, object], log: _Log) -> Iterator[Item]:

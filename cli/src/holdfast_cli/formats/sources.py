@@ -77,7 +77,6 @@ def _by_path(what: str) -> Callable[[File], Iterator[Item]]:
 _CURSOR_STORE = (
     "the database of Cursor's command line is not read: import ~/.cursor/projects, which has the same"
 )
-_MEM0_STORE = "the history of mem0 is not read: import what `get_all` returns, or an export"
 _GOOSE_STORE = "the database of Goose is not read: import what `goose session export --format json` writes"
 
 
@@ -90,6 +89,7 @@ FORMATS = (
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
     Format("Codex", codex.read, is_line=codex.is_line),
     Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
+    Format("Gemini CLI", gemini.read_events, is_line=gemini.is_event),
     Format("Cursor", cursor.read_database, is_database=lambda it: it.has(*cursor.MARK)),
     Format("Cursor", _not_read(_CURSOR_STORE), is_database=lambda it: {"blobs", "meta"} == it.tables.keys()),
     Format("Goose", _not_read(_GOOSE_STORE), is_database=lambda it: it.has("messages", "content_json")),
@@ -105,7 +105,7 @@ FORMATS = (
     Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),
     Format("Letta", letta.read, is_value=letta.is_agent_file),
     Format("mem0", mem0.read, is_line=mem0.is_memory, is_value=mem0.is_memory),
-    Format("mem0", _not_read(_MEM0_STORE), is_database=lambda it: it.has("history", "new_memory")),
+    Format("mem0 history", mem0.read_history, is_database=lambda it: it.has(*mem0.MARK)),
     Format("LangGraph", langgraph.read, is_database=lambda it: it.has(*langgraph.MARK)),
     Format("OpenAI Agents", openai_sessions.read, is_database=lambda it: it.has(*openai_sessions.MARK)),
     Format("JSON", jsonl.read_document, is_value=jsonl.is_message),
