@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import InvalidInput, Kind, Memory
-from holdfast.tools.presets.observations import recall_fil, remember_fil
+from holdfast.tools.presets.observations import consolidate_session, recall_fil, remember_fil
 from tables import each
 
 FIL = ("finding", "insight", "lesson")
@@ -71,3 +71,27 @@ def test_a_text_that_is_known_stays_known_beside_one_like_it_in_the_same_call(me
     remember_fil(memory, insights=alike, merge=True)
     remember_fil(memory, insights=alike, merge=True)
     assert [record.text for record in memory.records(kind="insight")] == alike
+
+
+# A session
+
+
+def test_a_session_is_consolidated_by_its_trigger_words_once(memory: Memory) -> None:
+    decided = "We decided to keep the sessions of the shop in PostgreSQL from June on."
+    report = (
+        "The sessions of the shop stand in PostgreSQL now, and all the tests of it pass; nothing was lost."
+    )
+    chat = memory.chat("monday")
+    assert consolidate_session(memory, "monday") == []
+    chat.append(role="user", content=f"Good morning! {decided} We agreed.")
+    chat.append(role="assistant", content="The colour is unimportant to nearly everybody who buys our tea.")
+    chat.append(role="assistant", content=f"{report}\n\n{report}")
+    found = consolidate_session(memory, "monday")
+    assert [(one.kind, one.text, one.source) for one in found] == [
+        ("insight", decided, "session:monday"),
+        ("insight", f"{report} {report}", "session:monday"),
+    ]
+    assert consolidate_session(memory, "monday") == []
+    chat.append(role="assistant", content=report * 30)
+    (long,) = consolidate_session(memory, "monday")
+    assert len(long.text) <= 2_000

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
+from holdfast.text.sentences import one_line, sentences
+from holdfast.text.shorten import shorten_line
 from holdfast.tools import render
 from holdfast.tools.actions import check_own, matching
 from holdfast.tools.presets.preset import CAP, Preset, nothing, shorten, with_note, within
@@ -17,6 +20,12 @@ from holdfast.types import Hit, Record, Writer
 
 SOURCE = "explicit"  # of what an agent chose to remember
 _PER_KIND = 5
+_TRIGGERS = re.compile(
+    r"\b(?:decided|conclusion|important|remember|note that|key insight|learned that|will use|should use|"
+    r"agreed)\b",
+    re.IGNORECASE,
+)
+_SHORTEST, _REPORT, _LONGEST = 50, 100, 2_000  # characters of a sentence, of a report, of what is stored
 _KEPT = "It is kept for later sessions."
 _PASSING = "It is kept for this session only."
 
@@ -100,6 +109,24 @@ def recall_fil(memory: Any, query: str, limit_per_kind: int = 5) -> dict[str, li
     """
     hits = memory.recall(query, kinds=FIL, per_kind=limit_per_kind)
     return {kind: [hit for hit in hits if hit.kind == kind] for kind in FIL}
+
+
+def consolidate_session(memory: Any, chat: str) -> list[Record]:
+    """Store what a chat decided, told by trigger words alone, and its last report; return the new insights.
+
+    A rough heuristic of another design, for those who ask for it: sentences of whatever role, of 50
+    characters or more, in which a word such as "decided" or "agreed" stands, and the assistant's last message
+    if it is longer than 100. What was stored before from the chat is not stored again.
+    """
+    source = f"session:{chat}"
+    spoken = [message for message in memory.chat(chat).history() if message.role in ("user", "assistant")]
+    said = [text for message in spoken for text in sentences(message.content) if _TRIGGERS.search(text)]
+    reports = [message.content.strip() for message in spoken if message.role == "assistant"]
+    said += [text for text in reports[-1:] if len(text) > _REPORT]
+    known = {record.text for record in memory.records(kind="insight") if record.source == source}
+    texts = [shorten_line(one_line(text), _LONGEST) for text in said if len(text) >= _SHORTEST]
+    fresh = [text for text in dict.fromkeys(texts) if text not in known]
+    return remember_fil(memory, insights=fresh, source=source, by="agent", chat=chat) if fresh else []
 
 
 class _Observations(Preset):
