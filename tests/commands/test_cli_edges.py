@@ -26,7 +26,7 @@ READING = (
     "backup copy.db, tree c, tree x, expand x, compact c, records, records x, replace x y, retract x, "
     "records profile, records soul, records --kind constraint, retract x --kind constraint, "
     "records --kind note --chat c, scratchpad, scratchpad x, scratchpad --remove x, changes, "
-    "undo, rollback fact 1, quarantine, quarantine --release x, erase --chat c --yes, "
+    "changes --diff 1..2, undo, rollback fact 1, quarantine, quarantine --release x, erase --chat c --yes, "
     "work, work --watch, work --dry-run, learn jobs, learn jobs --retry x, chats end c, "
     "learn extract --chat c, learn episodes, learn usage, learn reflect --llm x:y, "
     "learn consolidate --llm x:y, learn relearn --llm x:y"

@@ -35,6 +35,22 @@ def test_changes_are_listed_newest_first(cli: Cli) -> None:
     assert "Ada, a runner. Lives in Berlin. Has a dog. → Ada, a runner. Lives in Munich. Has a dog." in text
 
 
+def test_diff_between_two_versions(cli: Cli) -> None:
+    answer = cli.json("changes", "--diff", "1..3")
+    assert set(answer) == {"from", "to", "added", "removed", "changed"}
+    assert (answer["from"], answer["to"]) == (1, 3)
+    assert [one["text"] for one in answer["added"]] == ["Tea at five"]
+    assert answer["removed"] == []
+    (changed,) = answer["changed"]
+    assert set(changed) == {"id", "kind", "before", "after"}
+    assert changed["after"] == "Ada, a runner.\nLives in Munich.\nHas a dog."
+    back = cli.json("changes", "--diff", "3..1")
+    assert [one["text"] for one in back["removed"]] == ["Tea at five"]
+    assert len(cli.json("changes", "--diff", "0")["added"]) == 2
+    assert len(cli.json("changes", "--diff", "2020-01-01")["added"]) == 2
+    assert cli.json("changes", "--diff", "2020-01-01..2100-01-01")["to"] == 5
+
+
 def test_undo_goes_back_call_by_call(cli: Cli) -> None:
     text = cli.text("undo")
     assert text.startswith("Wrote 1 new version:\n   6  ")

@@ -61,8 +61,8 @@ def test_postgres_keeps_records_summaries_and_episodes(there: Cli, postgres_url:
     one = there.json("remember", "Tea at five", "--kind", "finding")["record"]["id"]
     there.run("replace", one, "Tea at six")
     assert [change["version"] for change in there.json("records", one)["versions"]] == [2, 1]
-    change = there.json("changes", "--limit", "1")["changes"][0]
-    assert (change["before"], change["after"]) == ("Tea at five", "Tea at six")
+    changed = {"id": one, "kind": "finding", "before": "Tea at five", "after": "Tea at six"}
+    assert there.json("changes", "--diff", "1")["changed"] == [changed]
     counts = there.json("erase", "--record", one, "--yes")["receipt"]["counts"]
     assert counts == {"records": 1, "versions": 2}
     with Memory(postgres_url, user="ada") as memory:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
@@ -16,6 +17,7 @@ from holdfast.types.references import Reference, read_reference, write_reference
 _AGO = re.compile(r"([0-9]{1,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _DAYS_AGO = {"today": 0, "yesterday": 1}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,13 @@ class Point:
     """A version, or a time."""
 
     at: int | datetime
+
+
+class Points(NamedTuple):
+    """Two versions or times; without the last, up to now."""
+
+    first: Point
+    last: Point | None
 
 
 def read_time(text: str, *, ends: bool = False) -> datetime:
@@ -88,6 +97,12 @@ def read_messages(text: str) -> Reference:
     if (messages := read_reference(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a message or range such as 3, 3-7 or monday#3-7.")
     return messages
+
+
+def read_range(text: str) -> Points:
+    """Return the two versions or times that a text names, as `1..2`; with one, up to now."""
+    first, _, last = text.partition("..")
+    return Points(read_point(first), read_point(last) if last else None)
 
 
 def read_duration(text: str) -> timedelta:

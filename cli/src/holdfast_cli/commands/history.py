@@ -2,19 +2,25 @@
 
 from collections.abc import Sequence
 
-from holdfast import Memory
+from holdfast import Memory, View
 from holdfast.types import Record, Writer
+from holdfast_cli.commands.arguments import Points
 from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.render.record_lines import change_of, show_change
-from holdfast_cli.commands.render.screen import count, plain
+from holdfast_cli.commands.render.record_lines import change_of, kind_name, show_change
+from holdfast_cli.commands.render.screen import count, plain, when
 
 
-def changes(options: Options, *, kind: str | None = None, limit: int = 20) -> None:
+def changes(
+    options: Options, *, kind: str | None = None, diff: Points | None = None, limit: int = 20
+) -> None:
     """List changes, newest first: version, time, writer, action, the text before and after, and the reason.
 
-    For example: holdfast changes --kind constraint
+    For example: holdfast changes --kind constraint, or holdfast changes --diff 2026-03-01..2026-04-01
     """
     with options.open() as memory:
+        if diff is not None:
+            _diff(options, memory, diff)
+            return
         page, more = options.page(memory.changes(kind=kind, limit=limit + 1), limit)
     screen = options.answer({"changes": plain(page), "more": more})
     for change in page:
@@ -24,6 +30,46 @@ def changes(options: Options, *, kind: str | None = None, limit: int = 20) -> No
         is_filtered = kind or options.agent
         todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
         options.say_nothing(screen, f"No changes{options.whose()} here.", todo)
+
+
+def _diff(options: Options, memory: Memory, between: Points) -> None:
+    before = memory.at(between.first.at)
+    after = memory.at(between.last.at if between.last else memory.version())
+    old, new = ({record.id: record for record in view.records()} for view in (before, after))
+    removed = [record for record in old.values() if record.id not in new]
+    changed = [(was, new[was.id]) for was in old.values() if was.id in new and was.text != new[was.id].text]
+    added = [record for record in new.values() if record.id not in old]
+    screen = options.answer(
+        {
+            "from": before.version(),
+            "to": after.version(),
+            "added": plain(added),
+            "removed": plain(removed),
+            "changed": [
+                {"id": latter.id, "kind": latter.kind, "before": former.text, "after": latter.text}
+                for former, latter in changed
+            ],
+        }
+    )
+    names = _name(before), f"version {after.version()}, now" if between.last is None else _name(after)
+    parts: list[tuple[Record, str, str]] = [(record, record.text, "") for record in removed]
+    parts += [(latter, former.text, latter.text) for former, latter in changed]
+    parts += [(record, "", record.text) for record in added]
+    if not parts:
+        screen.say(f"No difference{options.whose()} between {names[0]} and {names[1]}.")
+        screen.say("→ `holdfast changes` lists all versions.")
+        return
+    screen.say((f"--- {names[0]}", "red"))
+    screen.say((f"+++ {names[1]}", "green"))
+    for record, was, now in parts:
+        screen.say((f"@@ {kind_name(record.kind, record.target)} {record.id} @@", "cyan"))
+        screen.diff(was.split("\n") if was else [], now.split("\n") if now else [])
+
+
+def _name(view: View) -> str:
+    """Name a version for a person."""
+    newest = next((change for change in view.changes() if change.version), None)
+    return f"version {view.version()}{f', {when(newest.at)}' if newest else ''}"
 
 
 def undo(options: Options, *, by: Writer = "user") -> None:

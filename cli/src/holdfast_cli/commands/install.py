@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -187,9 +186,7 @@ def _show_difference(screen: Screen, changes: Sequence[_Change]) -> None:
     for change in changes:
         # The password of a database is not shown, be it the new one or the one before.
         before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
-        for line in unified_diff(before, after, str(change.path), str(change.path), lineterm="", n=2):
-            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-            screen.say((_without_passwords(line), style))
+        screen.diff(before, after, str(change.path), render=_without_passwords)
 
 
 def _offer_import(options: InstallOptions, client: Client, screen: Screen, *, yes: bool) -> None:

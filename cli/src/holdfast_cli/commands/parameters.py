@@ -22,6 +22,7 @@ from holdfast_cli.commands.arguments import (
     read_messages,
     read_point,
     read_prompt,
+    read_range,
     read_time,
 )
 from holdfast_cli.commands.options import USER
@@ -137,6 +138,11 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "max_tokens": _option("Tokens at most, but always one entry at least.", min=0),
     "cursor": _option("Where to go on, from the answer before.", "CURSOR"),
+    "changes.diff": _option(
+        "Instead, how the records of two versions differ, as a unified diff; a date means its end.",
+        "VERSION[..VERSION]",
+        parser=read_range,
+    ),
     # Of records.
     "records.text": _option("Only with this in the text or the category."),
     "text": _argument("What is known; no quotes needed. `-` reads standard input."),

@@ -3,9 +3,10 @@
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
+from difflib import unified_diff
 from typing import Any, TextIO
 
 from rich.cells import cell_len
@@ -121,6 +122,24 @@ class Screen:
         for name, value in facts:
             if value:
                 self.say((f"{name:<10}", "bold"), value, hang=10)
+
+    def diff(
+        self,
+        before: Sequence[str],
+        after: Sequence[str],
+        name: str = "",
+        *,
+        render: Callable[[str], str] = str,
+    ) -> None:
+        """Print two texts as a unified diff, each line as `render` returns it.
+
+        Without a name, its head is omitted, and that of a single hunk.
+        """
+        lines = list(unified_diff(before, after, name, name, lineterm="", n=2))
+        if not name:
+            lines = lines[2:] if sum(line.startswith("@@") for line in lines) > 1 else lines[3:]
+        for line in lines:
+            self.say((render(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
 
     def say_more(self, more: str | None) -> None:
         """Print how to list the rest, if there is more."""
