@@ -22,7 +22,7 @@ BUDGETS = {
     "tools": 2_590,
     "front": 1_821,
     "port integrations providers testing": 7_895,
-    "commands": 4_057,
+    "commands": 4_056,
     "hooks": 3_024,
     "formats demo": 4_742,
     "benchmarks scripts": 5_853,

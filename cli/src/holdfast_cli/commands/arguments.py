@@ -17,7 +17,6 @@ from holdfast.types.references import Reference, read_reference, write_reference
 _AGO = re.compile(r"([0-9]{1,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _DAYS_AGO = {"today": 0, "yesterday": 1}
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
