@@ -1,6 +1,6 @@
 """The chat formats: dicts of OpenAI, Anthropic and others as messages, and messages as such dicts."""
 
-from holdfast.messages.anthropic import INSTRUCTIONS, to_anthropic
+from holdfast.messages.anthropic import to_anthropic
 from holdfast.messages.formats import REASONING, blocks_of, export, parse, read_time
 from holdfast.messages.media import has_media
 from holdfast.messages.message_tokens import message_tokens

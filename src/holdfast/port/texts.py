@@ -2,24 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from holdfast.text.clean import clean, normalized
+from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
 from holdfast.text.tables import headed_lists
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types.late import importer
 
 if TYPE_CHECKING:
-    from holdfast.prompt.knowledge_block import escaped_line
     from holdfast.text.sentences import one_line
-    from holdfast.text.snippet import find, merge
+    from holdfast.text.snippet import find, snippet
 
 # Not all who need one of them analyse words.
 __getattr__ = importer(
-    "holdfast.port.texts",
-    {
-        "prompt.knowledge_block": "escaped_line",
-        "text.sentences": "one_line",
-        "text.snippet": "find merge",
-    },
-    "holdfast",
+    "holdfast.port.texts", {"text.sentences": "one_line", "text.snippet": "find snippet"}, "holdfast"
 )

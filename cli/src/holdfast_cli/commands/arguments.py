@@ -5,9 +5,9 @@ import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import typer
 
@@ -17,7 +17,6 @@ from holdfast.types.references import Reference, read_reference, write_reference
 _AGO = re.compile(r"([0-9]{1,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _DAYS_AGO = {"today": 0, "yesterday": 1}
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,45 +33,31 @@ class Points(NamedTuple):
     last: Point | None
 
 
-def read_time(text: str) -> datetime:
-    """Return the time that a text names: a date, a time, `today`, `yesterday`, `7d`, `24h`.
+def read_time(text: str, *, ends: bool = False) -> datetime:
+    """Return the time that a text names: a date, or where it `ends` something its end, or a time.
+
+    `today`, `yesterday`, `7d` and `24h` are names as well.
 
     Raises:
         typer.BadParameter: it is none of these, or beyond the years that a calendar has.
 
     """
+    now, at = datetime.now().astimezone(), text
     try:
         if ago := _AGO.fullmatch(text):
-            return datetime.now().astimezone() - int(ago[1]) * _UNITS[ago[2]]
-        day = _day(text)
-        return (datetime.combine(day, time()) if day else datetime.fromisoformat(text)).astimezone()
+            return now - int(ago[1]) * _UNITS[ago[2]]
+        if text in _DAYS_AGO:
+            at = f"{now.date() - timedelta(days=_DAYS_AGO[text])}"
+        is_day = len(at) <= len("2026-01-31")
+        return (datetime.fromisoformat(at) + timedelta(days=ends and is_day)).astimezone()
     except (OverflowError, ValueError) as error:
         todo = "write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
         raise typer.BadParameter(f"{text!r} is not a time: {todo}") from error
 
 
 def read_end(text: str) -> datetime:
-    """Return the end of the day that a text names, or else the time that `read_time` reads.
-
-    Raises:
-        typer.BadParameter: it is no time.
-
-    """
-    try:
-        day = _day(text)
-        return datetime.combine(day + timedelta(days=1), time()).astimezone() if day else read_time(text)
-    except OverflowError as error:
-        raise typer.BadParameter(f"{text!r} is beyond the years that a calendar has.") from error
-
-
-def _day(text: str) -> date | None:
-    """Read a day by its name or its date."""
-    if text in _DAYS_AGO:
-        return datetime.now().astimezone().date() - timedelta(days=_DAYS_AGO[text])
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
+    """Return the end of the day that a text names, or else the time; see `read_time`."""
+    return read_time(text, ends=True)
 
 
 def read_point(text: str) -> Point:
@@ -155,13 +140,13 @@ def read_prompt(text: str) -> str:
     return text
 
 
-def prompt_versions(texts: Sequence[str] | None, example: str) -> dict[str, str]:
+def prompt_versions(texts: Sequence[str] | None) -> dict[str, str]:
     """Return the versions of prompts that options name, by kind."""
     prompts = {}
     for text in texts or ():
         kind, _, version = text.partition("=")
         if not (kind and version):
-            raise typer.BadParameter(f"{text!r} is not like {example}.", param_hint="--prompt")
+            raise typer.BadParameter(f"{text!r} is not like leaf=v1.", param_hint="--prompt")
         prompts[kind] = read_prompt(version)
     return prompts
 

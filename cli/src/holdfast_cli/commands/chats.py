@@ -93,7 +93,6 @@ def review(
     chat: ChatId,
     since: datetime | None = None,
     limit: int = 200,
-    budget: int | None = None,
 ) -> None:
     """Write a chat as text for a reviewer: its newest messages, after the summaries of earlier ones.
 
@@ -101,7 +100,7 @@ def review(
     """
     with options.open() as memory:
         title = the_chat(options, memory, chat).title
-        text = memory.chat(chat).review(since, limit=limit, budget=budget)
+        text = memory.chat(chat).review(since, limit=limit)
     options.answer({"chat": chat, "title": title, "text": text}).say(text or "No messages in that time.")
 
 

@@ -43,7 +43,7 @@ def compact(
     # Loaded only for a progress bar.
     from holdfast_cli.commands.render.progress import shrinking
 
-    versions, target = prompt_versions(prompt, "leaf=v1") or None, prompts.compaction_target(budget)
+    versions, target = prompt_versions(prompt) or None, prompts.compaction_target(budget)
     with interruptible("The summaries made until now are kept."), options.open() as memory:
         info = the_chat(options, memory, chat)
         handle = memory.chat(chat)

@@ -171,8 +171,7 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
         hang=3,
     )
     screen.say(*excerpt(hit.text, hit.why.words, focus), indent=3)
-    has_flags = hit.flags and (screen.verbose or hit.role not in _OWN)
-    flags = f"  flags: {', '.join(hit.flags)}" if has_flags else ""
+    flags = f"  flags: {', '.join(hit.flags)}" if hit.flags and hit.role not in _OWN else ""
     again = f"  said {hit.times} times, last on {when(hit.last)}" if hit.last else ""
     screen.say((f"why: {hit.why}{again}{flags}", "dim"), indent=3)
 

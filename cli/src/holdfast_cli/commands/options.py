@@ -34,7 +34,6 @@ class Output:
     no_options: ClassVar[frozenset[str]] = frozenset({"words"})
 
     json: bool = False
-    verbose: bool = False
     words: Sequence[str] = ()  # of the command line
 
     def again(self, **changes: int | str | bool) -> str:
@@ -68,7 +67,7 @@ class Output:
         """Print `document` if --json is given; return the screen for the text, which shows nothing then."""
         if self.json:
             answer(document)
-        return Screen(quiet=self.json, verbose=self.verbose)
+        return Screen(quiet=self.json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,13 +24,12 @@ class RecordOptions(Options):
     priority: int | None = None
     since: datetime | None = None
     until: datetime | None = None
-    expected_version: int | None = None
     by: Writer = "user"
 
     # Any: keywords of many types.
     def properties(self) -> dict[str, Any]:
         """Return the properties as keywords of a call that writes."""
-        names = ("priority", "since", "until", "expected_version", "by")
+        names = ("priority", "since", "until", "by")
         as_given = {name: getattr(self, name) for name in names}
         return {"category": self.category or "", "tags": self.tag or (), **as_given}
 
@@ -97,7 +96,7 @@ def records(
     page, more = options.page(results, limit, offset)
     is_filtered = any((*filters.values(), at, offset, options.agent))
     todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
-    nothing, columns = f"No records{options.whose()} here.", columns_of(page, verbose=options.verbose)
+    nothing, columns = f"No records{options.whose()} here.", columns_of(page)
     options.show_list({"records": plain(page), "more": more}, columns, nothing, todo, whole="id")
 
 

@@ -11,7 +11,6 @@ from holdfast import Memory, WorkResult
 from holdfast.errors import Unavailable
 from holdfast.port.handles import needs_model
 from holdfast.types import Job
-from holdfast_cli.commands.arguments import prompt_versions
 from holdfast_cli.commands.lookup import titles_of
 from holdfast_cli.commands.options import Options, args, complain
 from holdfast_cli.commands.render import outcomes
@@ -40,7 +39,6 @@ class _Worker:
     memory: Memory
     llm: str | None
     everyone: bool
-    prompts: Mapping[str, str]
 
     def run(
         self, limit: int | None, before: int = 0, *, alone: bool = False, dry_run: bool = False
@@ -55,7 +53,6 @@ class _Worker:
                 limit=1 if alone else limit,
                 everyone=self.everyone,
                 dry_run=dry_run,
-                prompts=self.prompts,
                 progress=progress,
             )
 
@@ -118,7 +115,6 @@ def work(
     every: int = 30,
     everyone: bool = False,
     dry_run: bool = False,
-    prompt: list[str] | None = None,
 ) -> None:
     """Run the jobs that are due: learn from ended chats, keep records tidy, embed.
 
@@ -131,7 +127,7 @@ def work(
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
     with outcomes.interruptible(), options.open(embed=True) as memory:
-        worker = _Worker(options, memory, llm, everyone, prompt_versions(prompt, "session=v2"))
+        worker = _Worker(options, memory, llm, everyone)
         if dry_run:
             _report_estimate(worker, worker.run(limit, dry_run=True))
         elif watch:

@@ -22,6 +22,7 @@ _LONGEST = 32 << 20  # characters of a line; a longer chat goes on in the next o
 _MEDIA = "an image or a file, for which a placeholder stands"
 _REASONING = "a message of reasoning alone, left out"
 _SYSTEM = "system"
+_INSTRUCTIONS = (_SYSTEM, "developer")  # roles of a system text
 # The keys of a payload that a message has as fields.
 _PLAIN = {"role", "content", "id", "name", "at", "timestamp", "created_at", "meta"}
 
@@ -30,7 +31,7 @@ def _anthropic(message: Message) -> list[dict[str, object]]:
     """Return a message in the format of Anthropic, whole: several results of one message stay together."""
     items = formats.to_anthropic(message, thinking=True)
     blocks = [block for item in items for block in list_of(item["content"])]
-    role = _SYSTEM if message.role in formats.INSTRUCTIONS else items[0]["role"] if items else ""
+    role = _SYSTEM if message.role in _INSTRUCTIONS else items[0]["role"] if items else ""
     return [{"role": role, "content": blocks}] if blocks else []
 
 
@@ -71,7 +72,7 @@ class _Parts:
 
     def add(self, message: Message, entries: list[dict[str, object]], *, apart: bool) -> int:
         """Add a message, with `apart` instructions as the system text, and return its size."""
-        is_system = apart and message.role in formats.INSTRUCTIONS
+        is_system = apart and message.role in _INSTRUCTIONS
         shown = list_of(entries[0]["content"]) if is_system else entries
         texts = [json.dumps(part) for part in shown]
         (self._system if is_system else self._messages).extend(texts)

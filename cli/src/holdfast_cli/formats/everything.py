@@ -58,27 +58,19 @@ def _sign(line: bytes) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def restore(memory: Memory, file: File, progress: Callable[[], None]) -> safekeeping.RestoreReport:
-    """Store the rows of a file, in one transaction; `progress` is called now and then.
-
-    Raises:
-        NewerSchema: a newer Holdfast wrote it; nothing was stored.
-        UnreleasedSchema: it was written before 0.1; nothing was stored.
-        InvalidInput: the handle is bound to an agent.
-
-    """
+def schema_of(file: File) -> int:
+    """Return the number of the schema that an export of everything was written with."""
     with file.open() as stream:
-        schema = _sign(stream.readline(_START)) or 0
-    bad: list[tuple[int, str]] = []
-    report = safekeeping.restore_rows(memory, _rows(memory.scope, file, bad, progress), file.path, schema)
-    report.left_out += bad
-    return report
+        return _sign(stream.readline(_START)) or 0
 
 
-def _rows(
+def rows_of(
     scope: Scope, file: File, bad: list[tuple[int, str]], progress: Callable[[], None]
 ) -> Iterator[tuple[int, str, str, Mapping[str, object]]]:
-    """Yield each row with its line, its space and its table; collect invalid lines in `bad`."""
+    """Yield each row of an export with its line, its space and its table; collect invalid lines in `bad`.
+
+    `progress` is called now and then.
+    """
     for number, item in enumerate(lines(file, MAX_LINE)):
         if number % _TOLD == 0:
             progress()

@@ -30,9 +30,9 @@ class _Range(io.RawIOBase):
         super().close()
 
 
-def part_of(path: Path, start: int, end: int, name: str | None = None) -> File:
+def part_of(path: Path, start: int, end: int) -> File:
     """Return the file that has the bytes from one position to another, without those that are added later."""
-    return replace(File.at(path, name), opener=partial(_between, path, start, end))
+    return replace(File.at(path), opener=partial(_between, path, start, end))
 
 
 def _between(path: Path, start: int, end: int) -> io.BufferedReader:

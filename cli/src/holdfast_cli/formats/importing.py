@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 from holdfast import Memory, __version__
 from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
 from holdfast.port.imports import Imports
+from holdfast.port.safekeeping import restore_rows
 from holdfast.port.texts import clean
 from holdfast_cli.formats import everything, tables
 from holdfast_cli.formats.file_import import Account, FileImport
@@ -297,15 +298,16 @@ class _Importer:
 
     def restore(self, path: Path) -> None:
         """Import an export of everything."""
-        file = File.at(path)
-        result = everything.restore(self.memory, file, lambda: self.progress(file, 0))
+        file, bad = File.at(path), list[tuple[int, str]]()
+        rows = everything.rows_of(self.memory.scope, file, bad, lambda: self.progress(file, 0))
+        result = restore_rows(self.memory, rows, file.path, everything.schema_of(file))
         added, present = result.added["messages"], result.present["messages"]
         own = self.memory.scope.space
         chats = {chat if space == own else f"{space}|{chat}" for space, chat in result.chats}
         self._count(everything.FORMAT, chats, added, present)
         self.report.rows += result.added
         self.report.renumbered += result.renumbered
-        self.skips.add(file.path, (Skip(*entry, problem=True) for entry in result.left_out))
+        self.skips.add(file.path, (Skip(*entry, problem=True) for entry in (*result.left_out, *bad)))
 
     def edit(self, path: Path, *, dry_run: bool) -> None:
         """Take over, or only report, the edits of records in a file."""

@@ -31,11 +31,6 @@ class Installation:
     problem: str = ""
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing of ours is there, and nothing is wrong with the file."""
-        return not self.commands and not self.problem
-
-    @property
     def database(self) -> str:
         """The database that the hooks name, "" for the default."""
         for command in self.commands.values():
@@ -62,8 +57,8 @@ def installations(home: Path, root: Path) -> list[Installation]:
     for name in NAMES:
         client = client_of(name)
         places = [client.folder_in(home) / client.user_file, root / client.folder / client.project_file]
-        files += [own for path in dict.fromkeys(places) if not (own := _installation(client, path)).is_empty]
-    return files
+        files += [_installation(client, path) for path in dict.fromkeys(places)]
+    return [file for file in files if file.commands or file.problem]
 
 
 def hooks_switch(home: Path, root: Path) -> Path | None:

@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import replace
+from html import escape
 from shlex import quote
 
 from holdfast import Memory
 from holdfast.port import prompts
 from holdfast.port.safety import mask
-from holdfast.port.texts import escaped_line, estimate_tokens, one_line, shorten_line
+from holdfast.port.texts import estimate_tokens, one_line, shorten_line
 from holdfast.types import Record
 from holdfast_cli.hooks.hook_call import HookOptions
 from holdfast_cli.hooks.prompt_context import HookContext
@@ -108,9 +109,9 @@ def _shorten(text: str, most: int) -> str:
 
 
 def _dated_line(record: Record) -> str:
-    text = escaped_line(record.text)
+    kind, text = (escape(" ".join(part.split()), quote=False) for part in (record.kind, record.text))
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return f"[{record.at:%Y-%m-%d}, {escaped_line(record.kind)}] {text}"
+    return f"[{record.at:%Y-%m-%d}, {kind}] {text}"
 
 
 def _fit(text: str, most: int) -> str:

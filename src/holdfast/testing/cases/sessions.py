@@ -137,9 +137,9 @@ def a_timeline_has_pages(memory: FullProvider) -> None:
 # review
 
 
-def _shown_messages(text: str, length: int = 6) -> list[int]:
+def _shown_messages(text: str) -> list[int]:
     """Return which messages of the sample conversation a text shows, in its order."""
-    places = {n: text.find(f"Crane{n} lifts") for n in range(1, length + 1)}
+    places = {n: text.find(f"Crane{n} lifts") for n in range(1, 7)}
     return sorted((n for n, place in places.items() if place >= 0), key=lambda n: places[n])
 
 

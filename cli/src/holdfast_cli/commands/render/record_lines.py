@@ -95,7 +95,7 @@ def show_change(screen: Screen, change: Change) -> None:
         screen.say((f"why: {change.why}", "dim"), indent=6)
 
 
-def columns_of(records: Sequence[Record], *, verbose: bool) -> Mapping[str, Sequence[Part]]:
+def columns_of(records: Sequence[Record]) -> Mapping[str, Sequence[Part]]:
     """Return the columns of a table of records."""
     return {
         "id": [record.id for record in records],
@@ -106,7 +106,7 @@ def columns_of(records: Sequence[Record], *, verbose: bool) -> Mapping[str, Sequ
         "priority": [str(record.priority) if record.priority != 5 else "" for record in records],
         "said": [f"{record.evidence}×" if record.evidence > 1 else "" for record in records],
         "true": [valid(record) for record in records],
-        "flags": [", ".join(flags(record, verbose=verbose)) for record in records],
+        "flags": [", ".join(flags(record)) for record in records],
         "agent": [record.agent for record in records],
         "by": [record.by for record in records],
         "written": [when(record.created) for record in records],
@@ -120,11 +120,11 @@ def valid(record: Record) -> str:
     return " ".join(part for part in (begins, ends) if part)
 
 
-def flags(record: Record, *, verbose: bool = False) -> list[str]:
+def flags(record: Record) -> list[str]:
     """Return the guard's flags of a record from outside, and its trust unless it is trusted."""
     if record.trust != "trusted":
         return [*record.flags, record.trust]
-    return [flag for flag in record.flags if verbose or flag == CONFLICT or record.by not in _OWN]
+    return [flag for flag in record.flags if flag == CONFLICT or record.by not in _OWN]
 
 
 def source_of(record: Record) -> str:
@@ -162,7 +162,7 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
         ("category", record.category),
         ("tags", ", ".join(record.tags)),
         ("priority", f"{record.priority} of 10" if record.priority != 5 else ""),
-        ("flags", ", ".join(flags(record, verbose=screen.verbose))),
+        ("flags", ", ".join(flags(record))),
         ("replaces", record.replaces),
         ("agent", record.agent),
         ("run", record.run),

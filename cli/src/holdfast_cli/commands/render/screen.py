@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from difflib import unified_diff
-from itertools import repeat
 from typing import Any, TextIO
 
 from rich.cells import cell_len
@@ -25,7 +24,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 # What drives a terminal, and what makes text read in another order than it is written.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _RAW_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below U+0020 itself
-_LEAST_WRAPPED, _LEAST_CUT = 20, 30  # columns of a terminal for text beside other columns
+_LEAST_WRAPPED = 20  # columns of a terminal for text beside other columns
 _PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
 
 
@@ -48,13 +47,10 @@ def _visible(code: int) -> str:
 
 
 class Screen:
-    """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe.
+    """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe."""
 
-    `verbose` asks for what the guard flagged in words of the user and assistant as well.
-    """
-
-    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False) -> None:
-        file, self.verbose = stream or sys.stdout, verbose
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        file = stream or sys.stdout
         self.console = Console(file=file, markup=False, emoji=False, highlight=False, quiet=quiet)
         self.wraps = self.console.is_terminal
         if not self.wraps:
@@ -78,19 +74,12 @@ class Screen:
             margin = " " * (indent + hang * (number > 0))
             self.console.print(Text(margin).append_text(line) if line else "", soft_wrap=True)
 
-    def table(
-        self,
-        columns: Mapping[str, Sequence[Part]],
-        *,
-        whole: str = "",
-        cut: str = "",
-        margins: Sequence[str] = (),
-    ) -> None:
+    def table(self, columns: Mapping[str, Sequence[Part]], *, whole: str = "") -> None:
         """Print a table of columns; numbers stand to the right, a column to be copied from stays `whole`.
 
         Columns without anything in them are omitted.
-        On a terminal that is too narrow the widest column is wrapped, or the one named by `cut` is cut. Where
-        that leaves no room for its words, they stand below the rest of their row, after its margin.
+        On a terminal that is too narrow the widest column is wrapped. Where that leaves no room for its
+        words, they stand below the rest of their row.
         """
         if self.console.quiet:
             return
@@ -98,13 +87,9 @@ class Screen:
         cells = [[_line(cell) for cell in (name, *columns[name])] for name in names]
         widths = [max(cell.cell_len for cell in column) for column in cells]
         wide = max((n for n, name in enumerate(names) if name != whole), key=widths.__getitem__, default=0)
-        wide = names.index(cut) if cut else wide
         room = self.console.width - sum(widths) + widths[wide] - 2 * (len(names) - 1)
         words = (cell_len(word) for cell in cells[wide] for word in cell.plain.split())
-        least = _LEAST_CUT if cut else max((_LEAST_WRAPPED, *words))
-        if not self.wraps or room >= min(widths[wide], least):
-            if cut and self.wraps:
-                cells[wide] = [Text(fit(cell.plain, room)) for cell in cells[wide]]
+        if not self.wraps or room >= min(widths[wide], max((_LEAST_WRAPPED, *words))):
             widths[wide] = min(widths[wide], room)
             for line in self._grid(cells, widths):
                 self.say(line)
@@ -114,18 +99,10 @@ class Screen:
         heads = self._grid(cells, widths)
         if room < -2:  # not even the others have room
             heads = [Text("  ").join(filter(None, row)) for row in zip(*cells, strict=True)]
-        self._list_below(heads, below, cut=bool(cut), margins=margins)
-
-    def _list_below(
-        self, heads: Sequence[Text], below: Sequence[Text], *, cut: bool, margins: Sequence[str]
-    ) -> None:
-        """Print the rows of a table, each with the text of its widest column below it."""
         self.say(heads[0])
-        for head, text, margin in zip(heads[1:], below[1:], margins or repeat(""), strict=False):
+        for head, text in zip(heads[1:], below[1:], strict=False):
             self.say(head, hang=4)
-            if cut and text:
-                self.say((margin, "dim"), fit(text.plain, self.console.width - len(margin)))
-            elif text:
+            if text:
                 self.say(text, indent=4)
 
     def _grid(self, cells: Sequence[Sequence[Text]], widths: Sequence[int]) -> list[Text]:

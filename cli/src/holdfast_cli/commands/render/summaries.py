@@ -11,7 +11,7 @@ from holdfast.types.references import write_reference
 from holdfast_cli.commands.render.messages import SPOKEN, say_cut
 from holdfast_cli.commands.render.screen import Part, Screen, count, fit, period, safe, when
 
-_PIPE_LIMIT = 120  # characters of a text where no terminal limits it
+_LONGEST = 120  # columns of a text
 _DAY = re.compile(r"\d{1,2} \w+ \d{4}")  # the heading that a summary without a model begins with
 _DOUBTFUL = ("aggressive", "capped")
 
@@ -54,10 +54,10 @@ def show_tree(
     of_one_day = len({when(time)[:10] for entry in entries for time in (entry.since, entry.until)}) == 1
     rows = list(_branches(summaries))[:limit]
     names: list[Part] = [
-        (f"{edge}{node.id}", "bold yellow" if node.level in _DOUBTFUL else "bold") for edge, _, node in rows
+        (f"{edge}{node.id}", "bold yellow" if node.level in _DOUBTFUL else "bold") for edge, node in rows
     ]
-    texts = [fit(beginning(node.text), _PIPE_LIMIT) for *_, node in rows]
-    nodes: list[Summary | Rest] = [node for *_, node in rows]
+    texts = [fit(beginning(node.text), _LONGEST) for _, node in rows]
+    nodes: list[Summary | Rest] = [node for _, node in rows]
     if rest:
         names.append(("not summarised", "bold cyan"))
         texts.append(f"{count(rest.messages, 'message')}, as written")
@@ -67,25 +67,24 @@ def show_tree(
         "messages": [write_reference("", node.first, node.last) for node in nodes],
         "times" if of_one_day else "dates": [_times(node, of_one_day=of_one_day) for node in nodes],
         "tokens": [f"{node.tokens:,}" for node in nodes],
-        "level": [*(node.level for *_, node in rows), *([""] if rest else [])],
+        "level": [*(node.level for _, node in rows), *([""] if rest else [])],
         "text": texts,
     }
-    screen.table(columns, cut="text", margins=[*(below for _, below, _ in rows), "   "])
+    screen.table(columns)
 
 
-def _branches(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, Summary]]:
-    """Yield each summary with its branch, and with the margin of the line below."""
+def _branches(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
+    """Yield each summary with its branch."""
     children: dict[str, list[Summary]] = defaultdict(list)
     for summary in sorted(summaries, key=lambda summary: summary.first):
         children[summary.parent].append(summary)
 
-    def walk(parent: str, margin: str) -> Iterator[tuple[str, str, Summary]]:
+    def walk(parent: str, margin: str) -> Iterator[tuple[str, Summary]]:
         for place, child in enumerate(children[parent], start=1):
             branch, below = ("└─ ", "   ") if place == len(children[parent]) else ("├─ ", "│  ")
             if not parent:
                 branch = below = ""
-            bar = "│  " if children[child.id] else "   "
-            yield margin + branch, margin + below + bar, child
+            yield margin + branch, child
             yield from walk(child.id, margin + below)
 
     return walk("", "")
