@@ -18,7 +18,7 @@ BUDGETS = {
     "records": 1_746,
     "prompt": 1_680,
     "compaction": 1_864,
-    "learning": 3_859,
+    "learning": 3_824,
     "tools": 2_590,
     "front": 1_821,
     "port integrations providers testing": 7_902,

@@ -58,7 +58,7 @@ def number_of(prompt: str, word: str) -> int:
     return next(int(number) for number, text in listed if word in text)
 
 
-@pytest.mark.parametrize("strategy", ["index", "projection", "llm"])
+@pytest.mark.parametrize("strategy", ["index", "llm"])
 def test_episodes_are_found_by_what_they_tell(memory: Memory, strategy: Any) -> None:
     model = Model({"rank": lambda prompt: [number_of(prompt, "violins"), number_of(prompt, "tulips")]})
     found = memory.learning.episodes("Where did we get violins?", strategy=strategy, llm=model, limit=2)
@@ -71,8 +71,7 @@ def test_the_end_of_its_session_dates_an_episode_and_of_equals_the_newest_comes_
     with episodic() as memory:
         for chat, ended in (("old", "2020-01-01T00:00:00"), ("odd", "soon"), ("new", None)):
             memory.remember("Custard tarts were baked.", "episode", chat=chat, meta={"ended": ended})
-        for strategy in ("recency", "projection"):
-            assert chats(memory.learning.episodes("tarts", strategy=strategy)) == ["new", "odd", "old"]
+        assert chats(memory.learning.episodes("tarts", strategy="recency")) == ["new", "odd", "old"]
 
 
 def test_a_model_chooses_among_twenty_and_nothing_it_is_shown_leaves_its_frame() -> None:

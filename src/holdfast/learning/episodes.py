@@ -12,9 +12,12 @@ wrote, or what somebody retracted or discarded, is left as it is.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
+from functools import lru_cache
 from typing import NamedTuple
 
 from holdfast.learning import episode_text
@@ -23,7 +26,7 @@ from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import from_here_on, untrusted
 from holdfast.learning.grounding import redact
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.ranking import KIND, closeness, recency
+from holdfast.learning.ranking import KIND, recency
 from holdfast.records.draft import UNTRUSTED, RecordDraft, content_of, prepare, quarantine_reason
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import RecordFilter, SpaceState
@@ -338,11 +341,28 @@ def _superfluous(
 def _repeats(current: Record, others: Sequence[Record]) -> dict[str, str]:
     """Return which of two episodes to retract that say the same: the older one, unless it is trusted more."""
     gone = {}
-    for other, cosine in zip(others, closeness(current.text, [other.text for other in others]), strict=True):
+    for other in others:
         older, newer = sorted((current, other), key=recency)
-        if cosine >= SAME and _trust(older) <= _trust(newer):
+        if _trust(older) <= _trust(newer) and _closeness(current.text, other.text) >= SAME:
             gone[older.id] = _REPEATED
     return gone
+
+
+def _closeness(text: str, other: str) -> float:
+    """Return the cosine of the terms of two texts: 1 for the same words, 0 for no common one."""
+    terms, others = _terms(text), _terms(other)
+    length = math.hypot(*terms.values()) * math.hypot(*others.values())
+    return sum(terms[term] * others[term] for term in terms.keys() & others.keys()) / (length or 1.0)
+
+
+@lru_cache(maxsize=512)
+def _terms(text: str) -> Counter[int]:
+    """Count the terms of a text, but not of its stop words."""
+    # The text analysis is loaded by the first comparison.
+    from holdfast.text.analyze import analyze, tokens
+
+    words = map(analyze, tokens(text))
+    return Counter(term for word in words for term in word.terms[: word.words])
 
 
 def _trust(record: Record) -> tuple[bool, int]:
