@@ -15,7 +15,7 @@ BUDGETS = {
     "llm": 1_233,
     "search": 3_364,
     "dedup": 1_353,
-    "records": 1_746,
+    "records": 1_727,
     "prompt": 1_680,
     "compaction": 1_864,
     "learning": 3_824,
