@@ -12,7 +12,7 @@ BUDGETS = {
     "safety": 1_824,
     "messages": 860,
     "store": 5_427,
-    "llm": 1_225,
+    "llm": 1_221,
     "search": 3_364,
     "dedup": 1_353,
     "records": 1_727,
