@@ -16,7 +16,7 @@ BUDGETS = {
     "search": 3_364,
     "dedup": 1_353,
     "records": 1_727,
-    "prompt": 1_674,
+    "prompt": 1_663,
     "compaction": 1_864,
     "learning": 3_821,
     "tools": 2_590,
