@@ -200,8 +200,10 @@ def _plan_write(
     mine, others = _existing(context, chat.chat)
     active = _newest(record for record in mine if record.trust != "quarantined" and not record.replaces)
     held = _newest(record for record in mine if record.trust == "quarantined" and record.action != "release")
-    if why := _left_alone(active or held):
-        return PlannedWrite(why)
+    if (newest := active or held) and newest.by == "user":
+        return PlannedWrite("the user wrote it")
+    if newest and _is_taken_back(newest):
+        return PlannedWrite("it was taken back")
     full = _with_trust(whole, active, chat.messages, context.settings.untrusted)
     drafts = _drafts(full, own, active, held)
     pairs = [
@@ -264,13 +266,6 @@ def _existing(context: JobContext, chat: str) -> tuple[list[Record], list[Record
 
 def _newest(some: Iterable[Record]) -> Record | None:
     return max(some, key=lambda record: record.version, default=None)
-
-
-def _left_alone(newest: Record | None) -> str:
-    """Return why the episode of a chat must not be written, "" if it may be."""
-    if newest is not None and newest.by == "user":
-        return "the user wrote it"
-    return "it was taken back" if newest is not None and _is_taken_back(newest) else ""
 
 
 def _is_taken_back(record: Record) -> bool:
