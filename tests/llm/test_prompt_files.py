@@ -28,12 +28,6 @@ def test_the_instructions_are_short() -> None:
     assert estimate_tokens(load("session").only({"session", "known"}).fill(**PARTS)) <= 350
 
 
-def test_an_unknown_name_has_no_versions() -> None:
-    assert versions("nonsense") == []
-    with pytest.raises(InvalidInput, match=r"Unknown prompt 'nonsense'\. Use one of .*session"):
-        load("nonsense")
-
-
 @each("version", ["v0", "v999", "V1", "", " ", "mine.md", "no/such/file", "\0.md", "x" * 5_000 + ".md"])
 def test_an_unknown_version_lists_those_that_there_are(version: str) -> None:
     with pytest.raises(InvalidInput, match=r"Use one of v1"):

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import cast
 
-from holdfast.errors import ModelFailed
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
 from holdfast.llm.embedding import LONGEST, Embedded, request
 from holdfast.llm.llm_request import LLMRequest
@@ -100,8 +99,6 @@ def _store(
 
     Those of other embedders go when all is embedded by this one.
     """
-    if texts and not isinstance(answer, Embedded):
-        raise ModelFailed("There is no embedder.", "Open the memory with one: Memory(embed=…).")
     # Only for those who embed.
     import numpy as np
 

@@ -197,8 +197,10 @@ def _plan_write(
     mine, others = _existing(context, chat.chat)
     active = _newest(record for record in mine if record.trust != "quarantined" and not record.replaces)
     held = _newest(record for record in mine if record.trust == "quarantined" and record.action != "release")
-    if why := _left_alone(active or held):
-        return PlannedWrite(why)
+    if (newest := active or held) and newest.by == "user":
+        return PlannedWrite("the user wrote it")
+    if newest and _is_taken_back(newest):
+        return PlannedWrite("it was taken back")
     full = _with_trust(whole, active, chat.messages, context.settings.untrusted)
     drafts = _drafts(full, own, active, held)
     pairs = [
@@ -261,13 +263,6 @@ def _existing(context: JobContext, chat: str) -> tuple[list[Record], list[Record
 
 def _newest(some: Iterable[Record]) -> Record | None:
     return max(some, key=lambda record: record.version, default=None)
-
-
-def _left_alone(newest: Record | None) -> str:
-    """Return why the episode of a chat must not be written, "" if it may be."""
-    if newest is not None and newest.by == "user":
-        return "the user wrote it"
-    return "it was taken back" if newest is not None and _is_taken_back(newest) else ""
 
 
 def _is_taken_back(record: Record) -> bool:
@@ -338,9 +333,9 @@ def _superfluous(
 def _repeats(current: Record, others: Sequence[Record]) -> dict[str, str]:
     """Return which of two episodes to retract that say the same: the older one, unless it is trusted more."""
     gone = {}
-    for other, cosine in zip(others, closeness(current.text, [other.text for other in others]), strict=True):
+    for other in others:
         older, newer = sorted((current, other), key=recency)
-        if cosine >= SAME and _trust(older) <= _trust(newer):
+        if _trust(older) <= _trust(newer) and closeness(current.text, other.text) >= SAME:
             gone[older.id] = _REPEATED
     return gone
 

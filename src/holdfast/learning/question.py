@@ -121,14 +121,10 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
     groups = (transcript_lines(group, recalled) for group in _with_results(messages))
     fitting = (piece for group in groups for piece in pack(group, size, limit))
     together = (list(chain.from_iterable(pieces)) for pieces in pack(fitting, sizes, limit))
+    parts = ((lines, "\n".join(line.written for line in lines)) for lines in together)
     return [
-        TranscriptPart(
-            lines[0].seq,
-            lines[-1].seq,
-            "\n".join(line.written for line in lines),
-            sum(line.cut for line in lines),
-        )
-        for lines in together
+        TranscriptPart(lines[0].seq, lines[-1].seq, transcript, sum(line.cut for line in lines))
+        for lines, transcript in parts
     ]
 
 
@@ -202,9 +198,8 @@ def _line(message: Message) -> TranscriptLine | None:
     text = "\n    ".join(escape(line, quote=False) for line in shown)
     content = "\n".join(shown)
     written = f"[{message.seq}] {message.role}{name}{at}: {text}"
-    return TranscriptLine(
-        message.seq, message.role, written, content, fold_words(content), _omitted_length(message, shown)
-    )
+    omitted = _omitted_length(message, shown)
+    return TranscriptLine(message.seq, message.role, written, content, fold_words(content), omitted)
 
 
 def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:

@@ -1,41 +1,29 @@
-"""Ranking of episodes for a query: by the index, by random projections, by recency, or by a model.
-
-Each way reads the whole text of an episode, not only its beginning.
-"""
+"""Ranking of episodes for a query: by the index, by their words, by recency, or by a model."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from hashlib import blake2b
 from html import escape
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.llm.json_answers import has, listed, parse, picked
 from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import load
 from holdfast.text.message_text import without_reasoning
-from holdfast.types import Record, check_count, is_whole
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from holdfast.llm.prompt_files import PromptTemplate
+from holdfast.types import Record, is_whole
 
 Strategy = Literal["index", "projection", "recency", "llm"]
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 KIND = "episode"
 CANDIDATES = 20  # episodes that a model is shown at most
 
 _PURPOSE = "rank"
-DIMENSIONS = 256
-_CACHED = 1_024  # texts, with their projections about 2 MB
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _NOTHING = re.compile(r"[\s\"'\[(]*(?:none|null|nothing)[\s\"'\]).!]*", re.IGNORECASE)
 _NUMBERS = re.compile(r"[\s\d,;#]*\d[\s,;.]*")
@@ -75,8 +63,8 @@ def rank(
 ) -> Ranking:
     """Return at most `limit` episodes for a query, the best first; without a query, the newest.
 
-    What is in quarantine or retracted is left out. If the model fails, or its answer cannot be read, the
-    newest of those that it was shown are returned, with the reason in `why`.
+    If the model fails, or its answer cannot be read, the newest of those that it was shown are returned, with
+    the reason in `why`.
 
     Args:
         strategy: "index", in the order of `hits`; "projection", those that share a word with the query;
@@ -85,64 +73,45 @@ def rank(
         ask: calls a model; for "llm".
 
     Raises:
-        InvalidInput: unknown strategy, negative limit, or no model for "llm".
+        InvalidInput: unknown strategy, or no model for "llm".
 
     """
-    if strategy not in STRATEGIES:
-        raise InvalidInput(f"Unknown strategy {shown(strategy)}.", f"Use one of {', '.join(STRATEGIES)}.")
+    if strategy not in (known := get_args(Strategy)):
+        raise InvalidInput(f"Unknown strategy {shown(strategy)}.", f"Use one of {', '.join(known)}.")
     if strategy == "llm" and ask is None:
         raise InvalidInput("There is no model to rank episodes with.", "Pass llm=, or use another strategy.")
-    most = check_count(limit, "limit")
-    newest = _by_recency(
-        episode
-        for episode in episodes
-        if episode.kind == KIND and episode.trust != "quarantined" and not episode.retracted
-    )
+    newest = _by_recency(episodes)
     if query is None or not query.strip() or strategy == "recency":
-        return Ranking(tuple(newest[:most]), "recency")
+        return Ranking(tuple(newest[:limit]), "recency")
     recallable = {episode.id: episode for episode in newest}
     best = [recallable[id] for id in dict.fromkeys(hits) if id in recallable]
     if strategy == "llm" and ask is not None:
         # What the index found, and the newest where that is less.
-        return _by_model([*dict.fromkeys((*best, *newest))][:CANDIDATES], query, most, ask)
-    best = _by_projection(newest, query) if strategy == "projection" else best
-    return Ranking(tuple(best[:most]), strategy)
+        return _by_model([*dict.fromkeys((*best, *newest))][:CANDIDATES], query, limit, ask)
+    if strategy == "projection":
+        near = {episode: closeness(query, episode.text) for episode in newest}
+        best = sorted(filter(near.__getitem__, newest), key=near.__getitem__, reverse=True)
+    return Ranking(tuple(best[:limit]), strategy)
 
 
 def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Ask) -> Ranking:
     if not shown or not limit:
         return Ranking((), "llm")
+    prompt = load(_PURPOSE)
+    texts = (f"{number}. {_indent(episode.text)}" for number, episode in enumerate(shown, 1))
+    filled = prompt.fill(question=_indent(query), episodes="\n".join(texts), limit=str(limit))
     try:
-        chosen = read_choice(ask(request(shown, query, limit, load(_PURPOSE))), shown)
+        answer = ask(LLMRequest(_PURPOSE, filled, _SCHEMA, prompt.label, answer_tokens=100))
+        return Ranking(tuple(read_choice(answer, shown)[:limit]), "llm")
     except Unreadable:
         why = "the answer cannot be read"
     except ModelFailed as error:
         why = f"the model failed: {error.reason}"
-    else:
-        return Ranking(tuple(chosen[:limit]), "llm")
     return Ranking(tuple(_by_recency(shown)[:limit]), "recency", why)
 
 
 def _by_recency(episodes: Iterable[Record]) -> list[Record]:
     return sorted(episodes, key=recency, reverse=True)
-
-
-def _by_projection(newest: Iterable[Record], query: str) -> list[Record]:
-    """Return the episodes that share a word with a query, the closest first; of equals, the newest first."""
-    words = _project(query).words
-    similar = [episode for episode in newest if not words.isdisjoint(_project(episode.text).words)]
-    near = dict(zip(similar, closeness(query, [episode.text for episode in similar]), strict=True))
-    return sorted(similar, key=lambda episode: -near[episode])
-
-
-def request(shown: Sequence[Record], query: str, limit: int, prompt: PromptTemplate) -> LLMRequest:
-    """Return the request to choose the episodes that help with a query; their texts are framed as data."""
-    filled = prompt.fill(
-        question=_indent(query),
-        episodes="\n".join(f"{number}. {_indent(episode.text)}" for number, episode in enumerate(shown, 1)),
-        limit=str(limit),
-    )
-    return LLMRequest(_PURPOSE, filled, _SCHEMA, prompt.label, answer_tokens=100)
 
 
 def read_choice(answer: str, shown: Sequence[Record]) -> list[Record]:
@@ -191,57 +160,34 @@ def _indent(text: str) -> str:
     return "\n    ".join(escape(text, quote=False).splitlines())
 
 
-# How new an episode is, and how near two texts are
-
-
 def recency(episode: Record) -> tuple[datetime, int]:
-    """Return the sort key of an episode, the older the less: the end of the chat, then the version."""
-    return end_time(episode), episode.version
+    """Return the sort key of an episode, the older the less: the end of the chat, then the version.
 
-
-def end_time(episode: Record) -> datetime:
-    """Return when the chat of an episode ended, or if that is unknown, when the episode was written."""
+    Where that is unknown, or not written by us, it ended when the episode was written.
+    """
     stored = episode.meta.get("ended")
     try:
         time = datetime.fromisoformat(stored) if isinstance(stored, str) else None
     except ValueError:
-        # Not written by us.
         time = None
     time = time or episode.at or _LONG_AGO
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)), episode.version
 
 
-def closeness(text: str, others: Sequence[str]) -> list[float]:
-    """Return the cosines of random projections of texts: 1 for the same words, about 0 for no common one.
+def closeness(text: str, other: str) -> float:
+    """Return the cosine of the words of two texts: 1 for the same words, 0 for no common one.
 
-    The same in every process, and whatever other texts there are. Stop words do not count.
+    It is what random projections estimate. Stop words do not count.
     """
-    vector = _project(text).vector
-    return [float(vector @ _project(other).vector) for other in others]
+    terms, others = _terms(text), _terms(other)
+    length = math.hypot(*terms.values()) * math.hypot(*others.values())
+    return sum(terms[term] * others[term] for term in terms.keys() & others.keys()) / (length or 1.0)
 
 
-class _Projection(NamedTuple):
-    """The words of a text, and the sum of a row of random signs for each of them, of length 1."""
-
-    words: frozenset[int]
-    vector: NDArray[np.float32]
-
-
-@lru_cache(maxsize=_CACHED)
-def _project(text: str) -> _Projection:
-    # numpy is loaded by the first comparison.
-    import numpy as np
-
+@lru_cache(maxsize=512)
+def _terms(text: str) -> Counter[int]:
+    # The text analysis is loaded by the first comparison.
     from holdfast.text.analyze import analyze, tokens
 
-    counts: Counter[int] = Counter()
-    for token in map(analyze, tokens(text)):
-        counts.update(token.terms[: token.words])
-    # A bit for each sign, from the hash of a term, so that they are the same everywhere.
-    terms = (term.to_bytes(8, "little") for term in counts)
-    signs = b"".join(blake2b(term, digest_size=DIMENSIONS // 8).digest() for term in terms)
-    bits = np.unpackbits(np.frombuffer(signs, np.uint8)).reshape(len(counts), DIMENSIONS)
-    total = np.fromiter(counts.values(), np.float32, len(counts)) @ (2 * bits.astype(np.float32) - 1)
-    # Without words, there is no length.
-    length = max(float(np.linalg.norm(total)), 1.0)
-    return _Projection(frozenset(counts), (total / length).astype(np.float32))
+    words = map(analyze, tokens(text))
+    return Counter(term for word in words for term in word.terms[: word.words])

@@ -32,8 +32,7 @@ from holdfast.types import MAX_COUNT, Record, Trust
 _KIND = "relearn"
 OBSERVATIONS, FACTS, EPISODES = KINDS = ("observations", "facts", "episodes")
 # How records that are learned again were learned: the first word of `meta["learned"]`.
-_OF_EPISODES = ("episode", "rules")
-_FROM_CHATS = ("observe", "session", "decisions", "statements", "examples")
+_FROM_CHATS = (PROMPT, "statements", "rules")
 
 
 class RelearnedChat(NamedTuple):
@@ -83,19 +82,10 @@ def relearn(context: JobContext, kind: str, version: str | None, model: Model, *
                 break
             continue
         done[chat] = diff
-    return Relearning(
-        kind,
-        prompt.label,
-        tuple(done),
-        tuple(record for diff in done.values() for record in diff.added),
-        tuple(record for diff in done.values() for record in diff.removed),
-        sum(diff.kept for diff in done.values()),
-        failed,
-        apply,
-        len(meter.calls),
-        sum(call.prompt_tokens for call in meter.calls),
-        sum(call.answer_tokens for call in meter.calls),
-    )
+    added = tuple(record for diff in done.values() for record in diff.added)
+    removed = tuple(record for diff in done.values() for record in diff.removed)
+    kept = sum(diff.kept for diff in done.values())
+    return Relearning(kind, prompt.label, tuple(done), added, removed, kept, failed, apply, *meter.spent())
 
 
 def _choose(context: JobContext, kind: str, prompt: PromptTemplate) -> Choice:
@@ -128,12 +118,11 @@ def _chats(context: JobContext, choice: Choice) -> dict[str, tuple[str, list[Rec
     """
     agents = (context.scope.agent, "") if context.scope.agent else None
     is_episode = choice.kinds == (ranking.KIND,)
-    ways = (*_FROM_CHATS, *(_OF_EPISODES if is_episode else ()))
     trust: tuple[Trust, ...] = ("trusted", "quarantined", *(("released",) if is_episode else ()))
     every = sessions.list_chats(context.database, context.scope, archived=None) if choice.wish else []
     chats: dict[str, tuple[str, list[Record]]] = {chat.id: (chat.agent, []) for chat in reversed(every)}
     for record in context.read_records(RecordFilter(kinds=choice.of, agents=agents, trust=trust)):
-        is_ours = record.by == "reflect" and str(record.meta.get("learned", "")).split(" ")[0] in ways
+        is_ours = record.by == "reflect" and str(record.meta.get("learned", "")).split(" ")[0] in _FROM_CHATS
         if record.chat and is_ours and (record.chat in chats or not choice.wish):
             _, stored = chats.setdefault(record.chat, (record.agent, []))
             stored += [record] if record.kind in choice.kinds else []
@@ -251,11 +240,7 @@ def _is_known(
 
 
 def _exchange(
-    context: JobContext,
-    added: Sequence[RecordDraft],
-    removed: Sequence[Record],
-    erasures: int,
-    label: str,
+    context: JobContext, added: Sequence[RecordDraft], removed: Sequence[Record], erasures: int, label: str
 ) -> None:
     """Retract what is not found again and add what is new, in one transaction, which is one batch to `undo`.
 

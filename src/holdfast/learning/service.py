@@ -239,10 +239,10 @@ class Learner(Handle):
 
         Args:
             query: a question or some words.
-            strategy: "index", as `recall` ranks; "projection", by the similarity of the words in random
-                projections; "recency", the newest chat first; "llm", by a model, of at most 20 that the index
-                finds first. If it fails, or its answer cannot be read, the order is "recency", and `why` of
-                the result has the reason.
+            strategy: "index", as `recall` ranks; "projection", by the cosine of their words, which random
+                projections estimate; "recency", the newest chat first; "llm", by a model, of at most 20 that
+                the index finds first. If it fails, or its answer cannot be read, the order is "recency", and
+                `why` of the result has the reason.
             limit: the most episodes to return.
             llm: the model for "llm", as for `Chat.compact`.
 

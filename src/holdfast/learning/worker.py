@@ -79,10 +79,7 @@ class Worker:
         self.context = replace(self.context, model=model, guard=guard, embedder=embedder)
 
     def using(
-        self,
-        model: Model | None,
-        prompts: Mapping[str, str] | None = None,
-        until: datetime | None = None,
+        self, model: Model | None, prompts: Mapping[str, str] | None = None, until: datetime | None = None
     ) -> Worker:
         """Return a copy of the worker with another model, other prompts, and an end time."""
         versions = self.context.prompt_versions if prompts is None else check_versions(prompts)
@@ -179,10 +176,7 @@ class Worker:
         return replace(total(results), why=why, dry_run=True)
 
     def run(
-        self,
-        limit: int | None = None,
-        ids: Sequence[str] | None = None,
-        progress: Progress = lambda _: None,
+        self, limit: int | None = None, ids: Sequence[str] | None = None, progress: Progress = lambda _: None
     ) -> WorkResult:
         """Run the jobs that are due, or only those with some ids, until there is none or the work is to end.
 
@@ -337,15 +331,9 @@ class Worker:
             why = "; ".join(note.removeprefix(f"{queued}: ") for note in done.notes)
         if not why and self.model is None:
             why = "Without a model, only rules have read it" + (": the chat waits for one." if chat else ".")
-        return Extraction(
-            done.records,
-            {reason: number for reason, number in done.dropped.items() if number},
-            why,
-            left.id if left else "" if done.done else queued,
-            done.calls,
-            done.prompt_tokens,
-            done.answer_tokens,
-        )
+        job = left.id if left else "" if done.done else queued
+        spent = (done.calls, done.prompt_tokens, done.answer_tokens)
+        return Extraction(done.records, done.dropped, why, job, *spent)
 
 
 def _beginning(held: Lease) -> str:
@@ -398,10 +386,8 @@ class _Attempt:
 
     def result(self, seconds: float) -> WorkResult:
         """Return the account of the job."""
-        calls = self._meter.calls
-        prompts = sum(call.prompt_tokens for call in calls)
-        answers = sum(call.answer_tokens for call in calls)
-        spent = WorkResult(calls=len(calls), prompt_tokens=prompts, answer_tokens=answers, seconds=seconds)
+        calls, prompts, answers = self._meter.spent()
+        spent = WorkResult(calls=calls, prompt_tokens=prompts, answer_tokens=answers, seconds=seconds)
         return total([*self._results, spent])
 
     def finish(self) -> str:

@@ -8,18 +8,14 @@ from contextlib import contextmanager
 from holdfast.errors import HoldfastError, ModelFailed, Reason
 
 # Words in the names of exceptions and in the codes of providers, in lower case without underscores.
-_WORDS: dict[Reason, tuple[str, ...]] = {
-    "authentication": (
-        *("authentication", "unauthenticated", "unauthorized", "permissiondenied", "accessdenied"),
-        *("forbidden", "apikey", "credential", "expiredtoken"),
-    ),
-    "quota": ("ratelimit", "quota", "toomanyrequests", "resourceexhausted", "throttl", "billing"),
-    "timeout": ("timeout", "timedout", "deadlineexceeded"),
-    "unavailable": (
-        *("connecterror", "connectionerror", "connectionrefused", "connectionreset", "apiconnection"),
-        *("serviceunavailable", "overloaded", "badgateway"),
-    ),
-    "answer": ("unexpectedmodelbehavior", "decodeerror"),
+_WORDS: dict[Reason, str] = {
+    "authentication": "authentication unauthenticated unauthorized permissiondenied accessdenied forbidden "
+    "apikey credential expiredtoken",
+    "quota": "ratelimit quota toomanyrequests resourceexhausted throttl billing",
+    "timeout": "timeout timedout deadlineexceeded",
+    "unavailable": "connecterror connectionerror connectionrefused connectionreset apiconnection "
+    "serviceunavailable overloaded badgateway",
+    "answer": "unexpectedmodelbehavior decodeerror",
 }
 _STATUSES: dict[Reason, tuple[int, ...]] = {
     "authentication": (401, 403),
@@ -101,7 +97,7 @@ def _reason(error: BaseException) -> Reason | None:
     names = [kind.__name__ for kind in type(error).__mro__]
     codes = [getattr(error, name, None) for name in ("code", "provider_error_code", "provider_error_type")]
     text = " ".join([*names, *(code for code in codes if isinstance(code, str))]).lower().replace("_", "")
-    by_name = [reason for reason, words in _WORDS.items() if any(word in text for word in words)]
+    by_name = [reason for reason, words in _WORDS.items() if any(word in text for word in words.split())]
     by_status = [reason for reason, statuses in _STATUSES.items() if _status(error) in statuses]
     return next(iter(by_name + by_status), None)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from threading import Lock, Thread, get_ident
+from threading import Event, Lock, Thread, get_ident
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from holdfast.errors import ModelFailed
@@ -155,33 +155,23 @@ _HOME = _Home()
 def _begin() -> tuple[asyncio.AbstractEventLoop, Thread]:
     import asyncio
     import atexit
-    from concurrent.futures import Future
 
-    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+    loop, begun = asyncio.new_event_loop(), Event()
 
-    async def live() -> None:
-        end = asyncio.Event()
-        begun.set_result((asyncio.get_running_loop(), end))
-        await end.wait()
-
-    def work() -> None:
-        try:
-            asyncio.run(live())
-        except Exception as error:
-            if begun.done():
-                raise
-            # Such as no file descriptor left for a loop.
-            begun.set_exception(error)
-
-    thread = Thread(target=work, name="holdfast-llm", daemon=True)
-    thread.start()
-    loop, end = begun.result()
+    def live() -> None:
+        # In the end it cancels what is left, and closes the loop.
+        with asyncio.Runner(loop_factory=lambda: loop):
+            loop.run_forever()
 
     def finish() -> None:
         if thread.is_alive():
-            loop.call_soon_threadsafe(end.set)
+            loop.call_soon_threadsafe(loop.stop)
             # Seconds: a call that blocks the loop must not keep the process from ending.
             thread.join(5)
 
+    thread = Thread(target=live, name="holdfast-llm", daemon=True)
+    loop.call_soon(begun.set)
+    thread.start()
+    begun.wait()
     atexit.register(finish)
     return loop, thread

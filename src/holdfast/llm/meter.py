@@ -160,6 +160,12 @@ class Meter:
             reason="limit",
         )
 
+    def spent(self) -> tuple[int, int, int]:
+        """Return the number of the calls that ended, and the tokens of their prompts and of their answers."""
+        prompts = sum(call.prompt_tokens for call in self.calls)
+        answers = sum(call.answer_tokens for call in self.calls)
+        return len(self.calls), prompts, answers
+
     def free_at(self, purpose: str) -> int:
         """Return when the oldest call that counts for a purpose stops counting, or the time in an hour."""
         now = self.now()

@@ -69,14 +69,7 @@ class PromptTemplate:
         return replace(self, text=shown)
 
     def fill(self, **parts: str) -> str:
-        """Return the text with each part in its places; a dollar sign in a part is left alone.
-
-        Raises:
-            InvalidInput: a place has no part, or a part no place.
-
-        """
-        if parts.keys() != self.places:
-            raise _wrong_places(self.label, self.places, frozenset(parts))
+        """Return the text with each part in its places; a dollar sign in a part is left alone."""
         return self.preface + Template(self.text).substitute(parts)
 
 
@@ -87,18 +80,15 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
     user's own, with the same places.
 
     Raises:
-        InvalidInput: there is no such prompt, version or file, the file cannot be read, is named like a
-        version of the
-            package, or has other places.
+        InvalidInput: there is no such version or file, the file cannot be read, is named like a version of
+            the package, or has other places.
 
     """
-    texts = _package_prompts().get(name)
+    texts = _package_prompts()[name]
     # Not every caller has a type checker.
     value: object = version
     if value is not None and not isinstance(value, str):
         raise InvalidInput(f"Invalid prompt version {shown(value)}.", "Pass a version, or a path, as text.")
-    if texts is None:
-        raise InvalidInput(f"Unknown prompt {name!r}.", f"Use one of {', '.join(_package_prompts())}.")
     usual = _USUAL.get(name, next(reversed(texts)))
     if version is None or version in texts:
         chosen = version or usual
@@ -151,16 +141,13 @@ def _own(name: str, file: Path, ours: PromptTemplate) -> PromptTemplate:
     prompt = PromptTemplate(name, check_name(file.stem, "The name of a prompt's file"), text)
     # Those of a part alone may be left out.
     required = ours.only(()).places
-    if not required <= prompt.places <= ours.places:
-        raise _wrong_places(prompt.label, prompt.places, required | (prompt.places & ours.places))
+    if not required <= (places := prompt.places) <= ours.places:
+        parts = required | (places & ours.places)
+        raise InvalidInput(
+            f"The prompt {prompt.label!r} has places for {_list(places)}, not for {_list(parts)}.",
+            f"{_todo('Add', parts - places)}{_todo('Remove', places - parts)}Each part needs a place.",
+        )
     return prompt
-
-
-def _wrong_places(label: str, places: frozenset[str], parts: frozenset[str]) -> InvalidInput:
-    return InvalidInput(
-        f"The prompt {label!r} has places for {_list(places)}, not for {_list(parts)}.",
-        f"{_todo('Add', parts - places)}{_todo('Remove', places - parts)}Each part needs a place.",
-    )
 
 
 def _todo(what: str, names: frozenset[str]) -> str:

@@ -73,10 +73,6 @@ class Oversize:
         """Return the tokens above which a message is a placeholder."""
         return self.limit if message.role in ("tool", "user") else self.said
 
-    def keeping(self, keep: int, turns: int = 0, cap: int = 0) -> Oversize:
-        """Return the same rule for a window that keeps these messages and turns."""
-        return replace(self, keep=keep, turns=turns, cap=cap)
-
     def shortest(self, request: Message, *, fit: bool = False) -> Message:
         """Return a request as it is shown where it lacks room for its turn, to `fit` if it is large."""
         fit = fit and request.tokens > self.said

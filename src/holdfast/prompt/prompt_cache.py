@@ -46,41 +46,34 @@ class PromptCache:
 
     def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], KnowledgeBlock]) -> KnowledgeBlock:
         """Return the knowledge block of a snapshot, made once for all its prompts."""
-        with self._lock:
-            known = self._frozen.get(key)
+        known = self._frozen.get(key)
         if known is None:
             known = make()
-            with self._lock:
-                _put(self._frozen, key, known)
+            self._put(self._frozen, key, known)
         return known
 
     def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
         """Return the tokens of the beginning shared with the last prompt of the chat, and keep this one."""
-        with self._lock:
-            before = self._fingerprints.get(key, ())
-            _put(self._fingerprints, key, prompt)
+        before = self._fingerprints.get(key, ())
+        self._put(self._fingerprints, key, prompt)
         same = takewhile(lambda pair: pair[0] == pair[1], zip(before, prompt, strict=False))
         return sum(part[1] for part, _ in same)
 
     def show(self, space: str, chat: str, names: tuple[str, ...]) -> None:
         """Keep the names of what was recalled for the last prompt of a chat."""
-        with self._lock:
-            _put(self._shown, (space, chat), names or None)
+        self._put(self._shown, (space, chat), names or None)
 
     def see(self, space: str, chat: str, window: Window) -> None:
         """Keep what the last prompt of a chat had of it."""
-        with self._lock:
-            _put(self.seen, (space, chat), seen_of(window))
+        self._put(self.seen, (space, chat), seen_of(window))
 
     def take(self, space: str, chat: str, snapshot: Snapshot | None) -> None:
         """Keep that the snapshot of a chat was taken; None drops it."""
-        with self._lock:
-            _put(self.taken, (space, chat), snapshot)
+        self._put(self.taken, (space, chat), snapshot)
 
     def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
         """Keep the receipt of a prompt until the chat exists; None drops it."""
-        with self._lock:
-            _put(self._unstored, (space, chat), receipt)
+        self._put(self._unstored, (space, chat), receipt)
 
     def last_prompt(self, space: str, chat: str) -> LastPrompt:
         """Return what only this process knows of the prompts of a chat."""
@@ -96,17 +89,17 @@ class PromptCache:
                 for key in [key for key in kept if key[0] == space and chat in (None, key[1])]:
                     del kept[key]
 
+    def _put(self, entries: dict[K, V], key: K, value: V | None) -> None:
+        """Put an entry as the newest one; of too many the oldest goes. None drops it."""
+        with self._lock:
+            entries.pop(key, None)
+            if value is not None:
+                entries[key] = value
+            if len(entries) > NEWEST:
+                entries.pop(next(iter(entries)))
+
 
 def seen_of(window: Window) -> frozenset[int | str]:
     """Return what a window shows whole: the numbers of its messages, and the ids of its summaries."""
     whole = {message.seq for message in window.messages} - {short.seq for short in window.shortened}
     return frozenset(whole | {summary.id for summary in window.summaries})
-
-
-def _put(entries: dict[K, V], key: K, value: V | None) -> None:
-    """Put an entry as the newest one, for which the oldest goes where there are too many; None drops it."""
-    entries.pop(key, None)
-    if value is not None:
-        entries[key] = value
-    if len(entries) > NEWEST:
-        entries.pop(next(iter(entries)))

@@ -168,7 +168,7 @@ class TokenBudget:
 
     def reach(self, oversize: Oversize | None = None) -> Reach:
         """Return how far a window goes back."""
-        oversize = oversize and oversize.keeping(self.keep)
+        oversize = oversize and replace(oversize, keep=self.keep)
         return Reach(self.budget, self.keep, user_first=self.user_first, oversize=oversize)
 
 
@@ -199,7 +199,7 @@ class FreshTail:
         cap, keep = self.budget if self.cap is None else self.cap, min(1, self.turns)
         if oversize:
             before = self.budget - oversize.fresh if self.cap is None else cap
-            oversize = oversize.keeping(keep, self.turns, before)
+            oversize = replace(oversize, keep=keep, turns=self.turns, cap=before)
         return Reach(self.budget, keep, self.turns, cap, user_first=self.user_first, oversize=oversize)
 
 
@@ -236,7 +236,7 @@ class Lossless:
         """Return how far a window without summaries goes back."""
         turns = self.compaction.turns
         keep = min(1, turns) if self.keep is None else self.keep
-        oversize = oversize and oversize.keeping(keep)
+        oversize = oversize and replace(oversize, keep=keep)
         return Reach(self.budget, keep, turns, self.budget, user_first=self.user_first, oversize=oversize)
 
 
@@ -277,7 +277,7 @@ class SummaryBuffer:
 
     def reach(self, oversize: Oversize | None = None) -> Reach:
         """Return how far a window without summaries goes back."""
-        oversize = oversize and oversize.keeping(self.compaction.keep)
+        oversize = oversize and replace(oversize, keep=self.compaction.keep)
         return Reach(self.budget, min(1, self.keep), user_first=self.user_first, oversize=oversize)
 
 
