@@ -322,7 +322,7 @@ def locked_space(url: str) -> Iterator[None]:
 def in_one_group_there(memory: Memory, url: str, calls: Sequence[Call]) -> list[Future[Any]]:
     """Make calls of as many threads wait for one commit on a server, in their order."""
     database: Any = memory._runtime.database
-    return grouped(lambda: database._groups.get("/ada"), locked_space(url), calls)
+    return grouped(lambda: database._appends._groups.get("/ada"), locked_space(url), calls)
 
 
 def transactions(url: str) -> int:
@@ -343,7 +343,7 @@ def test_threads_that_append_to_a_space_of_a_server_share_a_commit(postgres_url:
         assert transactions(postgres_url) == 3  # the first message, the first thread, and all that waited
         assert memory.verify().problems == ()
         # Nothing is left of a space to which no thread appends.
-        assert not memory._runtime.database._groups  # type: ignore[attr-defined]
+        assert not memory._runtime.database._appends._groups  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from contextlib import suppress
 from copy import copy
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.store.database import Connection
@@ -130,3 +131,20 @@ class GroupCommit(Generic[T]):
             elif not caller.settled:
                 with suppress(ValueError):
                     self._waiting.remove(caller)
+
+
+class GroupsByKey(Generic[T]):
+    """Group commits by key; one whose threads have ended is gone."""
+
+    def __init__(self, write: Callable[[Iterator[Caller[T]]], None]) -> None:
+        self._write = write
+        self._lock = Lock()
+        self._groups: WeakValueDictionary[object, GroupCommit[T]] = WeakValueDictionary()
+
+    def run(self, key: object, work: T) -> Any:
+        """Return the result of `work` as `GroupCommit.run` does, together with those of this key."""
+        with self._lock:
+            group = self._groups.get(key)
+            if group is None:
+                self._groups[key] = group = GroupCommit(self._write)
+        return group.run(work)

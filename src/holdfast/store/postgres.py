@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from typing import Any
-from weakref import WeakValueDictionary
 
 from holdfast.errors import Damaged, HoldfastError, InvalidInput, MissingExtra, Unavailable
 from holdfast.store import database
@@ -22,7 +21,7 @@ from holdfast.store.database import (
     SerializationFailure,
     Value,
 )
-from holdfast.store.group_commit import Caller, GroupCommit
+from holdfast.store.group_commit import Caller, GroupsByKey
 
 try:
     import psycopg
@@ -59,9 +58,7 @@ class PostgreSQL(Database):
         super().__init__(key, read_only=read_only)
         # Holds the connection of `one_read`, where a thread is in one.
         self._local = threading.local()
-        # Of each space that threads append to; one whose threads have ended is gone.
-        self._groups: WeakValueDictionary[Value, GroupCommit[_Texts]] = WeakValueDictionary()
-        self._grouping = threading.Lock()
+        self._appends = GroupsByKey(self._append_all)
         url, pooled = _read_url(url)
         settings = {
             "search_path": "holdfast",
@@ -191,11 +188,7 @@ class PostgreSQL(Database):
         # A receipt waits for no disk; why the main thread takes no part, SQLite's `write_together` says.
         if statement != "append" or threading.get_ident() == threading.main_thread().ident:
             return self._run_alone(ALONE[statement], [texts])[0]
-        with self._grouping:
-            group = self._groups.get(values["space"])
-            if group is None:
-                self._groups[values["space"]] = group = GroupCommit(self._append_all)
-        row: Row = group.run(texts)
+        row: Row = self._appends.run(values["space"], texts)
         return row
 
     def _append_all(self, callers: Iterator[Caller[_Texts]]) -> None:
