@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from embedders import letters
-from holdfast import Learning, Limit, Memory
+from holdfast import InvalidInput, Learning, Limit, Memory
 from holdfast.store import postgres, sqlite
 from learning_scripts import TEXT, Clock, Model, failing, finding, hold
 from soak import cases
@@ -86,6 +87,11 @@ def retry(user: Memory) -> None:
         user.learning.retry_job(job.id)
 
 
+def undo(user: Memory) -> None:
+    with suppress(InvalidInput):  # there may be nothing to undo
+        user.undo(by="user")
+
+
 def forget(user: Memory) -> None:
     for chat in user.chats(archived=None)[:1]:
         user.erase(chat=chat.id)
@@ -101,7 +107,7 @@ ACTS: dict[str, Callable[[Memory], object]] = {
     "hold": lambda user: hold(user.scoped(agent="coach"), "a"),
     "end": lambda user: hold(user).end(),
     "know": lambda user: user.remember(f"The shop opens at {user.version()} in the morning.", merge=False),
-    "undo": lambda user: user.version() and user.undo(by="user"),
+    "undo": undo,
     "extract": lambda user: user.learning.extract(TEXT, llm=Model({"observe": failing})),
     "compact": lambda user: [user.chat(one.id).compact(full=True, budget=10) for one in user.chats()],
     "retry": retry,
@@ -128,6 +134,7 @@ def check(app: Memory, clock: Clock) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=cases(8, 300))
+@example([("end", "a", 0), ("works alone", "a", 0), ("forget", "a", 0), ("undo", "a", 0)])
 @given(st.lists(STEPS, min_size=3, max_size=12))
 def test_rounds_miss_nothing(steps: Sequence[tuple[str, str, int]]) -> None:
     clock, learning = Clock(), Learning(limits={"observe": Limit(calls=2)})

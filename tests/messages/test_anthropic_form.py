@@ -10,14 +10,14 @@ from uuid import uuid4
 from anthropic.types import MessageParam
 from anthropic.types.content_block_param import ContentBlockParam
 from anthropic.types.tool_result_block_param import Content
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from holdfast import Memory, Message
 from holdfast.port.formats import parse
 from tables import each
-from window_logs import LOGS
+from window_logs import LOGS, make
 
 Turns = Sequence[Mapping[str, Any]]  # as a model's API has them
 
@@ -121,6 +121,8 @@ def dressed(message: Message, form: int) -> Message:
     return parse({"role": "user" if message.answers else message.role, "content": parts})
 
 
+# The window begins behind the system message.
+@example(make([("system", (), 1), *[("user", (), 1)] * 4]), [0, 0, 0, 0, 1], 100, False)
 @given(
     LOGS,
     st.lists(st.integers(0, 3), min_size=24, max_size=24),
@@ -136,8 +138,11 @@ def test_every_window_is_accepted(log: list[Message], forms: list[int], budget: 
             shown = "keep" if images else "placeholder"
             prompt = chat.prompt(budget, query, format="anthropic", images=shown)  # type: ignore[arg-type]  # one of the two
             check(prompt.messages)
-            told = [one for one in prompt.window.messages if one.role == "system"]
-            assert prompt.system == "\n\n".join(one.content for one in told)
+            shown_messages = prompt.window.messages
+            told = [one.content for one in shown_messages if one.role == "system"]
+            first = shown_messages[0].seq if shown_messages else None
+            earlier = [one.content for one in chat.history(before=first) if one.role == "system"]
+            assert prompt.system in ("\n\n".join(told), *(earlier[-1:] if not told else ()))
             kept = {block["id"] for block in blocks(prompt.messages) if block["type"] == "tool_use"}
             assert len(kept) == sum(len(one.calls) for one in prompt.window.messages)
 
