@@ -326,6 +326,7 @@ def test_what_stands_as_a_placeholder_is_recalled(memory: Memory) -> None:
 @given(LOGS, st.integers(0, 200), st.integers(0, 4), st.integers(1, 60), st.integers(0, 80), st.booleans())
 @example(parse("u a u", 1), 2, 0, 1, 1, False)
 @example(parse("+x u -x", 1), 2, 0, 1, 0, False)
+@example(parse("u:1 +x,y,z:1 u:1 u:1 u:1 u:1 u:2 u:30 u:30 -z:5 -x,y:1"), 73, 0, 1, 1, False)
 def test_the_budget_holds_and_the_pairs_stay(
     log: list[Message], budget: int, keep: int, oversize: int, placeholder: int, user_first: bool
 ) -> None:
@@ -336,9 +337,10 @@ def test_the_budget_holds_and_the_pairs_stay(
 
     total = sum(one.tokens for one in log)
     stats = ChatStats(len(log), total, total)
-    # The newest turn begins with the step that its request is within.
+    # The newest turn begins with the step that its request is within, and with the request of that.
     turns = (group for group in Reference(log).groups if "user" in [one.role for one in group])
-    turn = next((group[0].seq for group in turns), 1)
+    step = next((group[0].seq for group in turns), 1)
+    turn = next((one.seq for one in reversed(log[:step]) if one.role == "user"), 1)
     for policy in (
         Lossless(budget, keep=keep, oversize=oversize, user_first=user_first),
         TokenBudget(budget, keep, user_first, oversize),
