@@ -141,7 +141,8 @@ def test_numbers_that_were_taken_before_another_commit_are_not_passed_over(
             slow = pool.submit(lambda: memory.chat("slow").append(role="user", content="the slow word"))
             while not tx.all(waiting):
                 assert not slow.done()
-            fast = pool.submit(lambda: memory.chat("fast").append(role="user", content="the fast word"))
+            # By another handle: threads of one share a transaction.
+            fast = pool.submit(lambda: other.chat("fast").append(role="user", content="the fast word"))
             while len(tx.all(waiting)) < 2 and not fast.done():
                 pass
             memory.recall("word")

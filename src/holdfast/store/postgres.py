@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -200,13 +200,11 @@ class PostgreSQL(Database):
     def _run_alone(self, sql: str, group: Sequence[_Texts]) -> list[Row]:
         """Run a statement with each of some values in one transaction; refused are all, or none."""
         with self._connection() as connection:
-            if self._pooled:
+            if self._pooled or len(group) > 1:
                 connection.execute(_constant(self._begin))
             try:
-                # Of statements sent together a pooler may miss the end.
-                with nullcontext() if self._pooled or len(group) == 1 else connection.pipeline():
-                    cursors = [connection.execute(_pyformat(sql), texts, binary=True) for texts in group]
-                return [next(iter(cursor.fetchall()), ()) for cursor in cursors]
+                run = _Connection(connection, b"")
+                return [next(iter(run.all(sql, **texts)), ()) for texts in group]
             except (*_REFUSALS, psycopg.errors.FeatureNotSupported) as error:
                 # A cluster may refuse every statement that changes several tables.
                 self.runs_alone = isinstance(error, _REFUSALS)
