@@ -121,10 +121,14 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
     groups = (transcript_lines(group, recalled) for group in _with_results(messages))
     fitting = (piece for group in groups for piece in pack(group, size, limit))
     together = (list(chain.from_iterable(pieces)) for pieces in pack(fitting, sizes, limit))
-    parts = ((lines, "\n".join(line.written for line in lines)) for lines in together)
     return [
-        TranscriptPart(lines[0].seq, lines[-1].seq, transcript, sum(line.cut for line in lines))
-        for lines, transcript in parts
+        TranscriptPart(
+            lines[0].seq,
+            lines[-1].seq,
+            "\n".join(line.written for line in lines),
+            sum(line.cut for line in lines),
+        )
+        for lines in together
     ]
 
 

@@ -22,6 +22,7 @@ from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, 
 from holdfast.safety.guard import Secrets, is_masked
 from holdfast.search.display import Display
 from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
+from holdfast.store.checksums import digest
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.types import MAX_COUNT, Prompt, Receipt, check_count
@@ -223,8 +224,8 @@ class ChatReader:
             budget=prompt.tokens["budget"],
             policy=type(policy).__name__,
             parameters=asdict(policy),
-            system=prompt_receipts.digest(system),
-            query=prompt_receipts.digest(query or ""),
+            system=digest(system),
+            query=digest(query or ""),
             summaries=tuple(summary.id for summary in prompt.window.summaries),
             # Named as in `Message.shown`.
             hits=tuple(

@@ -135,16 +135,27 @@ def build(
     cached = unchanged((first, *((part.identity, part.tokens) for part in parts)))
     # Parts are rounded up, and together must be the whole.
     known_tokens = min(_cost(known, count), reserved)
-    total = reserved + spent + window.tokens
-    tokens = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
-    tokens |= {"window": window.tokens, "total": total, "unchanged": cached, "budget": budget}
-    tokens |= {"room": division.room, "free": max(0, budget - total), "over": max(0, total - budget)}
+    costs = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
+    tokens = _account({**costs, "window": window.tokens}, cached, budget, division.room)
     messages = (alternate if is_anthropic else paired)(part.item for part in parts)
     return Prompt(text, [*messages], window, tuple(entry.hit for entry in entries), tokens, recalled=recalled)
 
 
 def _text(*parts: str) -> str:
     return "\n\n".join(filter(None, parts))
+
+
+def _account(parts: dict[str, int], unchanged: int, budget: int, room: int) -> dict[str, int]:
+    total = sum(parts.values())
+    return {
+        **parts,
+        "total": total,
+        "unchanged": unchanged,
+        "budget": budget,
+        "room": room,
+        "free": max(0, budget - total),
+        "over": max(0, total - budget),
+    }
 
 
 # How the budget is split ------------------------------------------------------------------------------------

@@ -15,8 +15,6 @@ from holdfast.types.acting import current
 from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from holdfast.records.options import NewRecords, RecordFields, RecordFilters
     from holdfast.records.writing import RecordWriter
 
@@ -35,9 +33,19 @@ class Rememberer(Handle):
         kind: str = "fact",
         *,
         by: Writer | None = None,
+        target: str | None = None,
+        category: str = "",
+        tags: str | Iterable[str] = (),
+        meta: Mapping[str, object] | None = None,
+        priority: int | None = None,
+        source: str = "",
+        at: Time | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        chat: str | None = None,
+        messages: int | tuple[int, int] | None = None,
         merge: bool | None = None,
         expected_version: int | None = None,
-        **fields: Unpack[RecordFields],
     ) -> Record: ...
     @overload
     def remember(
@@ -46,9 +54,19 @@ class Rememberer(Handle):
         kind: str = "fact",
         *,
         by: Writer | None = None,
+        target: str | None = None,
+        category: str = "",
+        tags: str | Iterable[str] = (),
+        meta: Mapping[str, object] | None = None,
+        priority: int | None = None,
+        source: str = "",
+        at: Time | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        chat: str | None = None,
+        messages: int | tuple[int, int] | None = None,
         merge: bool | None = None,
         expected_version: int | None = None,
-        **fields: Unpack[RecordFields],
     ) -> list[Record]: ...
     @logged
     def remember(

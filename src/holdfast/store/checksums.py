@@ -129,3 +129,13 @@ def resealing(tx: Connection, table: str, space: str, condition: str, **values: 
             keys = {name: row[name] for name in shape.key}
             sql = f"UPDATE {table} SET checksum = :checksum WHERE space = :space AND {same}"
             tx.all(sql, space=space, checksum=checksum, **keys)
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text; "" for an empty one."""
+    if not text:
+        return ""
+    # Loads OpenSSL.
+    from hashlib import sha256
+
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -151,7 +151,16 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
     for identity, grantee, before, after, by, actor, at, why in db.all(_CHANGES, space=space):
         with decoding(f"The grant {identity!r}"):
             moment = from_micros(at)
-        action, rights = "grant" if after else "revoke", (before or None, after or None)
         told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
-        told = f"{told}: {why}" if why else told
-        yield types.Change(0, action, "grant", identity, *rights, by, "", moment, told)
+        yield types.Change(
+            version=0,
+            action="grant" if after else "revoke",
+            kind="grant",
+            id=identity,
+            before=before or None,
+            after=after or None,
+            by=by,
+            chat="",
+            at=moment,
+            why=f"{told}: {why}" if why else told,
+        )

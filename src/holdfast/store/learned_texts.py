@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from holdfast.store import records, table_rows
-from holdfast.store.prompt_receipts import digest
+from holdfast.store.checksums import digest
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
 from holdfast.store import agenda, prompt_receipts, table_rows
-from holdfast.store.checksums import resealing, seal, seal_without_numbers, sealer
+from holdfast.store.checksums import digest, resealing, seal, seal_without_numbers, sealer
 from holdfast.store.database import batched, decoding, retry_transaction
 from holdfast.store.message_rows import (
     WITH_VERDICTS,
@@ -262,7 +262,7 @@ def call_of(db: Reader, space: str, chat: str, call: str) -> ToolCall | None:
 
 def call_key(call: str) -> str:
     """Return the key of a call in the index; some providers use ids of thousands of characters."""
-    return call if len(call) <= _LONG_CALL else prompt_receipts.digest(call)
+    return call if len(call) <= _LONG_CALL else digest(call)
 
 
 def title_of(*texts: str) -> str:

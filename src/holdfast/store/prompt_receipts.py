@@ -21,8 +21,6 @@ MAX_ANSWERED = 2_000
 # How many prompts of a chat may wait for their answers, each of another open memory.
 MAX_WAITING = 16
 _COLUMNS = "seq, at, version, shared, budget, policy, system, query, summary_ids, hits"
-# Those that have the value of the field of the same name.
-_SAME = ("version", "shared", "budget", "system", "query")
 # Only for an existing chat, and not if something was erased since the prompt was made: it may name that.
 _UNCHANGED = """
     SELECT 1 FROM sessions WHERE space = :space AND chat = :chat
@@ -67,16 +65,6 @@ class LastPrompt(NamedTuple):
     shown: tuple[str, ...] = ()
     # Of a prompt that was made before the chat existed.
     unstored: Receipt | None = None
-
-
-def digest(text: str) -> str:
-    """Return the SHA-256 of a text; "" for an empty one."""
-    if not text:
-        return ""
-    # Loads OpenSSL.
-    from hashlib import sha256
-
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @retry_transaction
@@ -152,9 +140,17 @@ def remove_names(tx: Connection, space: str, gone: Iterable[str]) -> None:
 
 
 def _row(receipt: Receipt) -> dict[str, Value]:
-    row: dict[str, Value] = {name: getattr(receipt, name) for name in _SAME}
-    row |= {"at": to_micros(receipt.at), "policy": json.dumps([receipt.policy, receipt.parameters])}
-    return row | {"summary_ids": json.dumps(receipt.summaries), "hits": json.dumps(receipt.hits)}
+    return {
+        "at": to_micros(receipt.at),
+        "version": receipt.version,
+        "shared": receipt.shared,
+        "budget": receipt.budget,
+        "policy": json.dumps([receipt.policy, receipt.parameters]),
+        "system": receipt.system,
+        "query": receipt.query,
+        "summary_ids": json.dumps(receipt.summaries),
+        "hits": json.dumps(receipt.hits),
+    }
 
 
 def _to_receipt(row: Row) -> Receipt:

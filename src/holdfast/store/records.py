@@ -139,9 +139,8 @@ def newest(reader: Reader, space: str, kind: str, limit: int, outside: str = "")
     condition = " AND r.chat <> :outside" if outside else ""
     sql = f"""{SELECT} {FROM} AND r.kind = :kind AND r.ended = :open AND {_IN_USE} AND r.run = ''{condition}
         ORDER BY r.version DESC LIMIT :limit"""
-    return list(
-        map(to_record, reader.all(sql, space=space, kind=kind, open=MAX_COUNT, limit=limit, **values))
-    )
+    rows = reader.all(sql, space=space, kind=kind, open=MAX_COUNT, limit=limit, **values)
+    return [to_record(row) for row in rows]
 
 
 def _select(
@@ -205,8 +204,8 @@ def latest(tx: Reader, space: str, condition: str, **values: Value) -> Record | 
 
 def versions_of(reader: Reader, space: str, identity: str) -> list[Record]:
     """Return all versions of a record, the oldest first."""
-    sql = f"{SELECT} {FROM} AND {OF_ID} ORDER BY r.version"
-    return list(map(to_record, reader.all(sql, space=space, id=identity)))
+    rows = reader.all(f"{SELECT} {FROM} AND {OF_ID} ORDER BY r.version", space=space, id=identity)
+    return [to_record(row) for row in rows]
 
 
 def former_versions(db: Reader, space: str, like: Record) -> list[Record]:
@@ -219,7 +218,8 @@ def former_versions(db: Reader, space: str, like: Record) -> list[Record]:
         AND (:chat = '' OR (r.first <= :last AND r.last >= :first)) AND (:chat <> '' OR r.source = :source)
         AND (r.ended < :open OR r.retracted = 1 OR r.trust = 'quarantined') ORDER BY r.version"""
     values: dict[str, Value] = {"chat": like.chat, "kind": like.kind, "first": first, "last": last}
-    return list(map(to_record, db.all(sql, space=space, source=like.source, open=MAX_COUNT, **values)))
+    rows = db.all(sql, space=space, source=like.source, open=MAX_COUNT, **values)
+    return [to_record(row) for row in rows]
 
 
 def versions_by_source(db: Reader, space: str, sources: Sequence[str]) -> dict[str, list[Record]]:
