@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Memory
@@ -109,6 +109,17 @@ def unraised(monkeypatch: pytest.MonkeyPatch) -> None:
     until=st.none() | st.integers(0, 20_000),
     min_score=st.just(0.0) | st.floats(0, 0.5),
     limit=st.integers(0, 12) | st.just(1000),
+)
+# The first stands near one that borrows words, and has none to lend.
+@example(
+    said=[Said("a", text, "user", None, n) for n, text in enumerate(["berlin", "berlin", "berlin", "piano"])],
+    query="my piano, Bob?",
+    chat=None,
+    roles=None,
+    since=0,
+    until=1,
+    min_score=0.0,
+    limit=1000,
 )
 def test_filters_leave_of_the_full_ranking_what_passes_them(
     spaces: Iterator[Memory],

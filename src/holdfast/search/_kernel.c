@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Raised whenever what is passed or computed changes: an installation may have been built from older source. */
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 enum {
     WORDS, OUTPUT, BLOCK, PREVIOUS, NEXT, SHARE, OWNER, PASSAGE_WORDS, BLOCK_WORDS, SAME, AT, CHAT, ACTOR, TURN,
@@ -734,11 +734,10 @@ static void raise_lender(const Sums *self, Best *best, Place borrower)
     double nothing[PARTS] = {0}, *lender = nothing;
     find_around(self, borrower.doc, best->passes, around);
     for (int n = 0; n < 4; n++) {
-        double *parts = around[n] ? &best->parts[self->place_of[around[n]] * PARTS] : nothing;
+        double *parts = self->marks[around[n]] ? &best->parts[self->place_of[around[n]] * PARTS] : nothing;
         lender = parts[PLAIN] > lender[PLAIN] && has_words(best, self->place_of[around[n]], 1) ? parts : lender;
     }
-    double level = borrower.bound * ABOVE;
-    lender[RAISED] = lender[TOTAL] = lender[RAISED] > level ? lender[RAISED] : level;
+    lender[RAISED] = lender[TOTAL] = fmax(lender[RAISED], borrower.bound * ABOVE);
 }
 
 /* See `rank.raise_lenders`. */
@@ -754,8 +753,9 @@ static int raise_lenders(Sums *self, Best *best)
         self->found[borrowers++] = (Place){of[PLAIN], doc};
         find_around(self, doc, best->passes, around);
         for (int m = 0; m < 4; m++) {
-            missing |= around[m] && !self->marks[around[m]];
-            self->marks[around[m]] = 1;
+            int has = self->said.first[around[m]] || (self->output && self->put_out.first[around[m]]);
+            missing |= has && !self->marks[around[m]];
+            self->marks[around[m]] |= has;
         }
     }
     if (missing && score_marked(self, best) < 0)

@@ -14,7 +14,7 @@ from holdfast.search.columns import Floats, Integers, Mask, MessageColumns, Numb
 from holdfast.search.postings import QueryTerm
 
 # That of `_kernel.c`: one that was built from an older source is not used.
-VERSION = 2
+VERSION = 3
 try:
     from holdfast.search import _kernel
 except ImportError:

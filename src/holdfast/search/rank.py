@@ -239,24 +239,25 @@ def raise_lenders(
     exact: Callable[[Numbers], Scores],
 ) -> Scores:
     """Raise the message with words of the query above one that has none and scores by standing beside it."""
-    floor = _floor(scores, columns, limit)
     # What is of the day that is asked for borrows nothing.
     of_day = scores.bonuses.get("date", np.zeros(len(scores.docs))) > 0
-    borrowers = scores.docs[~_own(scores) & ~of_day & (scores.total >= floor) & (scores.total > 0)]
+    borrowers = scores.docs[~_own(scores) & ~of_day & (scores.total >= _floor(scores, columns, limit))]
     if not len(borrowers):
         return scores
     around = np.stack(columns.around(borrowers)[1:])
     there = around > 0
     if mask is not None:
         there &= mask.take(around)
-    if not np.isin(around[there], scores.docs).all():
-        scores = exact(np.union1d(scores.docs, around[there]))
+    # One without words of its own lends nothing, and is no hit for standing near.
+    near = exact(np.unique(around[there]))
+    lenders = near.docs[_own(near)]
+    scores = exact(np.union1d(scores.docs, lenders))
+    there &= np.isin(around, lenders)
     total, places = scores.total.copy(), np.where(there, scores.docs.searchsorted(around), 0)
-    lent = np.where(there & _own(scores).take(places), scores.total.take(places), 0.0)
-    some = lent.max(axis=0) > 0
-    lenders = places[lent.argmax(axis=0), np.arange(len(borrowers))]
-    levels = scores.total.take(scores.docs.searchsorted(borrowers)) * _ABOVE
-    np.maximum.at(total, lenders[some], levels[some])
+    lent = np.where(there, scores.total.take(places), 0.0)
+    some = np.flatnonzero(lent.max(axis=0) > 0)
+    levels = scores.total.take(scores.docs.searchsorted(borrowers[some])) * _ABOVE
+    np.maximum.at(total, places[lent.argmax(axis=0)[some], some], levels)
     return replace(scores, total=total, bonuses={**scores.bonuses, "own words": total - scores.total})
 
 
