@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
@@ -163,6 +164,39 @@ def test_a_sub_agent_with_a_chat_of_its_own_sees_nothing_and_hides_nothing(memor
                 assert f"of the {name[shown]}" in system(shown)
                 assert f"of the {name[hidden]}" not in system(shown)
         assert system(memory.scoped(user="bob").chat("monday")) == "", "the same name, another user"
+
+
+def test_another_agent_on_the_chat_sees_the_notes_only_if_they_are_shared(memory: Memory) -> None:
+    main, sub = memory.scoped(agent="main"), memory.scoped(agent="sub")
+    for shared in (False, True):
+        with main.chat("monday").run(shared=shared) as run:
+            run.remember("of the main agent")
+            assert "of the main agent" in system(main.chat("monday"))
+            assert ("of the main agent" in system(sub.chat("monday"))) is shared
+            assert "of the main agent" in system(memory.scoped(agent="").chat("monday")), "one for all agents"
+            with sub.chat("monday").run() as own:
+                own.remember("of the sub-agent")
+                assert "of the sub-agent" in system(sub.chat("monday"))
+                assert "of the main agent" in system(main.chat("monday"))
+                assert "of the sub-agent" not in system(main.chat("monday"))
+
+
+def test_a_plan_may_belong_to_a_run(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.remember("the plan of the chat", kind="note", target="plan")
+    with chat.run() as run:
+        run.remember("first the flight", target="plan")
+        note = run.remember("the flight is booked")
+        assert [one.text for one in run.notes("plan")] == ["first the flight"]
+        assert [one.text for one in run.notes("run")] == [note.text]
+        assert {one.target for one in run.notes()} == {"plan", "run"}
+        assert "## Plan\n- first the flight" in system(chat)
+        assert run.replace("first the flight", "first the train").target == "plan"
+        assert [one.text for one in chat.notes("plan")] == ["the plan of the chat"]
+        with pytest.raises(InvalidInput, match="A run has no"):
+            run.remember("wrong", target=cast("Any", "session"))
+    assert system(chat) == ""
+    assert [one.text for one in chat.notes("plan")] == ["the plan of the chat"]
 
 
 # Going on

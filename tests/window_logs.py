@@ -9,7 +9,7 @@ from typing import cast
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from holdfast.prompt.window import Policy
+from holdfast.prompt.window import BuiltInPolicy as Policy
 from holdfast.prompt.window_selection import ChatLog, choose
 from holdfast.types import Message, Role, ToolCall, Window
 

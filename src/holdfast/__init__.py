@@ -19,8 +19,9 @@ from holdfast.errors import (
     UnreleasedSchema,
     mask_errors_with,
 )
-from holdfast.safety.guard import find_flags, mask, undisguise
+from holdfast.safety.guard import find_flags, mask, scan, undisguise
 from holdfast.types import (
+    Finding,
     Hit,
     Hits,
     Message,
@@ -35,6 +36,7 @@ from holdfast.types.messages import find_flags_with, undo_disguises_with
 
 if TYPE_CHECKING:
     from holdfast.chat import Chat
+    from holdfast.compaction.message_summary import summarize
     from holdfast.events import Event
     from holdfast.kinds import Kind
     from holdfast.learning.ranking import Ranking
@@ -76,6 +78,7 @@ __all__ = [
     "Event",
     "Explanation",
     "Extraction",
+    "Finding",
     "Grant",
     "Hit",
     "Hits",
@@ -112,6 +115,8 @@ __all__ = [
     "WorkResult",
     "Writer",
     "acting_as",
+    "scan",
+    "summarize",
 ]
 
 # Errors and names are below the guard, which knows what they may display.
@@ -126,6 +131,7 @@ __getattr__ = importer(
     "holdfast",
     {
         "chat": "Chat",
+        "compaction.message_summary": "summarize",
         "events": "Event",
         "kinds": "Kind",
         "learning.ranking": "Ranking",

@@ -23,7 +23,7 @@ from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.scratchpad import Scratchpad
 from holdfast.types import CompactionResult, Grant, Record, Time
-from holdfast.types.current_run import enter, leave
+from holdfast.types.current_run import leave
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -87,7 +87,7 @@ class AsyncRun(Awaited[Run[Chat]]):
 
     async def __aenter__(self) -> Self:
         self.__wrapped__ = await run_on(self._executor, self._begin)
-        enter(self.__wrapped__)
+        self.__wrapped__.__enter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -174,9 +174,9 @@ class AsyncChat(Awaited[Chat]):
         """The scratchpad of this chat."""
         return AsyncScratchpad(self.__wrapped__.scratchpad, self._executor)
 
-    def run(self, id: str | None = None) -> AsyncRun:
+    def run(self, id: str | None = None, *, shared: bool = False) -> AsyncRun:
         """Begin a run when the block is entered, as `Chat.run` does."""
-        return AsyncRun(self, partial(self.__wrapped__.run, id), self._executor)
+        return AsyncRun(self, partial(self.__wrapped__.run, id, shared=shared), self._executor)
 
 
 class AsyncView(Awaited[View]):

@@ -229,7 +229,7 @@ class Chat(Rememberer, PromptMaker):
         return self._runtime.reader(self._scope, self._id).window(budget, tail, policy)
 
     def _assemble(self, budget: int | None, query: str | None, options: PromptOptions) -> Prompt:
-        run = current_run(self)
+        run = current_run(self, self._scope.agent)
         return self._prompt(run if isinstance(run, Run) else None, budget, query, options)
 
     def _prompt(
@@ -298,17 +298,19 @@ class Chat(Rememberer, PromptMaker):
         """The scratchpad of this chat: a dict of texts that is kept."""
         return Scratchpad(self._runtime, ScratchpadKey(self._scope.space, self._id), self._scope)
 
-    def run(self, id: str | None = None) -> Run[Chat]:
+    def run(self, id: str | None = None, *, shared: bool = False) -> Run[Chat]:
         """Begin a run of this chat, for `with chat.run() as run`; or resume an interrupted one by its id.
 
         Args:
             id: of the run; None for a new one.
+            shared: whether the prompts that handles of other agents make of this chat within the block show
+                what the run notes, such as those of a sub-agent.
 
         Raises:
             Conflict: the run has ended, or is one of another chat.
 
         """
-        return Run(self, id, self._runtime, self._scope, self._prompt)
+        return Run(self, id, self._runtime, self._scope, self._prompt, shared=check_flag(shared, "shared"))
 
     def needs_compaction(
         self,

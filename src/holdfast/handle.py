@@ -94,6 +94,7 @@ class MemoryHandle(RecordReads, RecordWrites):
         limit: int | None = None,
         offset: int = 0,
         where: Mapping[str, object] | None = None,
+        everyone: bool = False,
     ) -> list[ChatInfo]:
         """List chats, the one with the newest message first.
 
@@ -105,14 +106,19 @@ class MemoryHandle(RecordReads, RecordWrites):
             limit: at most so many, after the first `offset`.
             offset: how many of the first are left out.
             where: a filter on their metadata; see `docs/filters.md`.
+            everyone: those of all users of this tenant, their projects and teams, for a handle without a
+                user, or with `admin=True`. Takes a look at each of their spaces.
 
         Raises:
-            InvalidInput: a filter of the wrong type.
-            Denied: `user` is another one than that of this handle; see `Memory`.
+            InvalidInput: a filter of the wrong type, or a user beside `everyone`.
+            Denied: `user` is another one than that of this handle, or `everyone` from a handle of one user;
+                see `Memory`.
 
         """
         scope = scoped(self.scope, {"user": user, "agent": agent})
-        self._check_scope(scope)
+        self._check_scope(None if check_flag(everyone, "everyone") else scope)
+        if everyone and user is not None:
+            raise InvalidInput("A user is named beside everyone.", "Leave one of both out.")
         database = self._runtime.database_of(scope)
         with database.one_read():
             return sessions.list_chats(
@@ -124,6 +130,7 @@ class MemoryHandle(RecordReads, RecordWrites):
                 offset=check_count(offset, "offset"),
                 where=check_where(where),
                 zone=self._runtime.clock().tzinfo,
+                everyone=everyone,
             )
 
     @logged

@@ -123,13 +123,13 @@ class Memory(MemoryHandle):
         scope = Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads))
         check_name_is_open(scope.agent, "The name of the agent")
         is_admin, rows = check_flag(admin, "admin"), table(kinds)
-        check_policy(policy)
+        chosen = check_policy(policy)
         check_settings(learning)
         model, embedder = guard_model(guard), embedder_of(embed)
         count, time = counter(count_tokens), checked_clock(clock, check_zone(zone))
         only_reads, most = check_flag(read_only, "read_only"), check_count(cache_bytes, "cache_bytes")
         database = open_database(location, durability, check_key(key), read_only=only_reads)
-        runtime = Runtime(database, count, time, rows, learning, policy, most, guard=model, embedder=embedder)
+        runtime = Runtime(database, count, time, rows, learning, chosen, most, guard=model, embedder=embedder)
         super().__init__(runtime, scope, admin=is_admin)
 
     @property

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar
 
+from holdfast.errors import InvalidInput, shown
 from holdfast.prompt.assembly import PromptMaker
 from holdfast.prompt.build import PromptOptions
+from holdfast.records.draft import OF_RUNS
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import records, runs
 from holdfast.store.pads import ScratchpadKey
@@ -30,7 +32,8 @@ class Run(PromptMaker, Generic[C]):
 
     Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so
     anywhere. Other runs never see it, also those of the same chat at the same time, nor do sub-agents with a
-    chat or a run of their own. A run whose process died can be gone on with by its id.
+    chat or a run of their own, nor, unless it is `shared`, handles of other agents on the same chat. A run
+    whose process died can be gone on with by its id.
     """
 
     def __init__(
@@ -40,8 +43,11 @@ class Run(PromptMaker, Generic[C]):
         runtime: Runtime,
         scope: Scope,
         prompt: Callable[[Run[C], int | None, str | None, PromptOptions], Prompt],
+        *,
+        shared: bool = False,
     ) -> None:
         self._chat = chat
+        self._shared = shared
         self._runtime = runtime
         self._scope = scope
         self._make_prompt = prompt
@@ -68,6 +74,7 @@ class Run(PromptMaker, Generic[C]):
         self,
         text: str,
         *,
+        target: Literal["run", "plan"] = "run",
         category: str = "",
         tags: str | Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
@@ -78,6 +85,7 @@ class Run(PromptMaker, Generic[C]):
 
         Args:
             text: what is known.
+            target: "run", or "plan" for a step of the plan of this run.
             category: one word for what it belongs to.
             tags: words to find it by.
             meta: JSON values.
@@ -89,12 +97,28 @@ class Run(PromptMaker, Generic[C]):
 
         """
         writer = self._runtime.writer(self._scope, self._chat.id)
-        fields: RecordFields = {"category": category, "tags": tags, "meta": meta, "priority": priority}
+        fields: RecordFields = {
+            "target": target,
+            "category": category,
+            "tags": tags,
+            "meta": meta,
+            "priority": priority,
+        }
         return writer.note(text, run=self._id, by=by, **fields)
 
-    def notes(self) -> list[Record]:
-        """Read the notes of this run, those of high priority first."""
-        wanted = RecordFilter(kinds=("note",), run=self._id)
+    def notes(self, target: Literal["run", "plan"] | None = None) -> list[Record]:
+        """Read the notes of this run, those of high priority first.
+
+        Args:
+            target: "run", or "plan" for those of its plan; None for both.
+
+        Raises:
+            InvalidInput: another target.
+
+        """
+        if target not in (None, *OF_RUNS):
+            raise InvalidInput(f"A run has no {shown(target)} notes.", f"Use one of {', '.join(OF_RUNS)}.")
+        wanted = RecordFilter(kinds=("note",), run=self._id, target=target)
         notes = records.read(self._runtime.database_of(self._scope), self._scope.space, NOW.version, wanted)
         return sorted(notes, key=lambda note: -note.priority)
 
@@ -129,7 +153,7 @@ class Run(PromptMaker, Generic[C]):
         runtime.forget(space, run=self._id)
 
     def __enter__(self) -> Self:
-        enter(self)
+        enter(self, None if self._shared else self._scope.agent)
         return self
 
     def __exit__(self, *_: object) -> None:

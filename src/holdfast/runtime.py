@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import Model
     from holdfast.prompt.assembly import ChatReader
-    from holdfast.prompt.window import Policy
+    from holdfast.prompt.window import CheckedPolicy, Policy
     from holdfast.records.intake import Intake
     from holdfast.records.writing import RecordWriter
     from holdfast.search.search import Search
@@ -57,7 +57,7 @@ class Runtime:
         clock: Callable[[], datetime],
         kinds: Mapping[str, Kind],
         learning: Learning | None,
-        policy: Policy | None,
+        policy: CheckedPolicy | None,
         cache_bytes: int,
         *,
         guard: Model | None = None,
@@ -95,7 +95,7 @@ class Runtime:
         return self._learning or Learning()
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> CheckedPolicy:
         """The policy of windows, where none is named."""
         # Who only asks needs no windows.
         from holdfast.prompt.window import Lossless
@@ -304,13 +304,14 @@ def check_settings(learning: Learning | None) -> None:
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
 
 
-def check_policy(policy: Policy | None) -> None:
-    """Raise InvalidInput unless it is a policy or None."""
-    if policy is not None:
-        # Who only asks needs no windows.
-        from holdfast.prompt import window
+def check_policy(policy: Policy | None) -> CheckedPolicy | None:
+    """Return the policy, checked, or raise InvalidInput unless it is one or None."""
+    if policy is None:
+        return None
+    # Who only asks needs no windows.
+    from holdfast.prompt import window
 
-        window.check_policy(policy)
+    return window.check_policy(policy)
 
 
 def guard_model(guard: Guard | None) -> Model | None:

@@ -27,11 +27,21 @@ def test_chats_are_listed_newest_first(cli: Cli) -> None:
     assert answer["more"] == "holdfast chats --limit 2 --json --offset 3"
     assert set(answer["chats"][0]) == {
         "id", "title", "agent", "user", "archived", "messages", "tokens", "oldest", "newest",
-        "created", "channel", "meta",
+        "created", "channel", "meta", "space",
     }  # fmt: skip
     assert is_time(answer["chats"][0]["oldest"])
     assert cli.json("chats", "--offset", "7")["more"] is None
     assert "--offset 3" in cli.text("chats", "--limit", "3")
+
+
+def test_the_chats_of_all_users_are_listed_with_their_spaces(cli: Cli) -> None:
+    with Memory(cli.db, user="bob") as memory:
+        memory.chat("of bob").append(role="user", content="hello")
+    text = cli.text("chats", "--everyone", "--limit", "2")
+    assert "of bob" in text
+    assert "user:bob" in text
+    assert "--everyone" in text.splitlines()[-1], "how to see more"
+    assert "of bob" not in cli.text("chats")
 
 
 def test_archived_chats_are_apart(cli: Cli) -> None:

@@ -14,7 +14,7 @@ from holdfast.messages.openai import to_openai
 from holdfast.prompt.build import PromptOptions, build
 from holdfast.prompt.selector import selector
 from holdfast.prompt.summary_block import summary_text
-from holdfast.prompt.window import FreshTail, Lossless, Policy, TokenBudget
+from holdfast.prompt.window import CheckedPolicy, FreshTail, Lossless, TokenBudget
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import ChatStats, Hit, Message, Prompt, Summary, Why, Window
 from tables import each
@@ -32,7 +32,7 @@ def ask(
     log: list[Message],
     hits: list[Hit],
     budget: int = 8_000,
-    policy: Policy | None = None,
+    policy: CheckedPolicy | None = None,
     *,
     system: str = "",
     count: CountTokens = estimate_tokens,

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.prompt.window import (
+    BuiltInPolicy,
     Compaction,
     FreshTail,
     LastN,
     Lossless,
-    Policy,
     SummaryBuffer,
     TokenBudget,
 )
@@ -24,7 +24,7 @@ from window_logs import LOGS, Reference, counting, parse, seqs, window, window_o
 
 NUMBERS = st.integers(0, 250)
 SMALL = st.integers(0, 8)
-POLICIES: st.SearchStrategy[Policy] = st.one_of(
+POLICIES: st.SearchStrategy[BuiltInPolicy] = st.one_of(
     st.builds(LastN, SMALL, st.booleans()),
     st.builds(TokenBudget, NUMBERS, SMALL, st.booleans()),
     st.builds(FreshTail, NUMBERS, SMALL, st.none() | NUMBERS, st.booleans()),
@@ -72,7 +72,7 @@ def test_last_n_extends_back_to_the_user_message(script: str, n: int, first: int
         ("u a a u a", TokenBudget(0, 0), []),
     ],
 )
-def test_a_budget_starts_with_a_user_message(script: str, policy: Policy, kept: list[int]) -> None:
+def test_a_budget_starts_with_a_user_message(script: str, policy: BuiltInPolicy, kept: list[int]) -> None:
     assert seqs(window(policy, parse(script))) == kept
 
 
@@ -173,7 +173,9 @@ def test_numbers_are_checked(make: object) -> None:
 
 
 @given(LOGS, POLICIES)
-def test_a_window_is_a_suffix_and_accounts_for_every_message(log: list[Message], policy: Policy) -> None:
+def test_a_window_is_a_suffix_and_accounts_for_every_message(
+    log: list[Message], policy: BuiltInPolicy
+) -> None:
     result = window(policy, log)
     kept = seqs(result)
     missing = [seq for o in result.omitted for seq in range(o.first, o.last + 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 import tool_fixtures
@@ -220,6 +221,24 @@ def test_entries_are_saved_got_and_cleared_by_all_conditions(memory: Memory, cha
     assert [cleared(category="a", tags=["x"]), cleared(), cleared()] == [1, 2, 0]
     assert tools["get_memory"]({"compartment": "plan"}).text == "No memory entries found"
     assert got() == ["one", "two", "three"]
+
+
+def test_a_plan_belongs_to_the_run_where_that_is_chosen(memory: Memory, chat: Chat) -> None:
+    tools = named(compartment_tools(memory, chat, plan="run"))
+    step = {"compartment": "plan", "content": "first the flight"}
+    assert "'session'" in str(tools["save_memory"](step).data["todo"])
+    with chat.run() as run:
+        assert tools["save_memory"](step).ok
+        assert tools["save_memory"]({"compartment": "run", "content": "booked"}).ok
+        assert [entry["content"] for entry in entries(tools["get_memory"]({"compartment": "plan"}))] == [
+            "first the flight"
+        ]
+        assert [note.target for note in run.notes("plan")] == ["plan"]
+        assert tools["clear_memory"]({"compartment": "plan"}).data["cleared"] == 1
+        assert [note.text for note in run.notes()] == ["booked"]
+    assert chat.notes("plan") == []
+    with pytest.raises(InvalidInput):
+        compartment_tools(memory, chat, plan=cast("Any", "week"))
 
 
 def test_metadata_counts_into_the_cap_and_is_returned(memory: Memory, chat: Chat) -> None:

@@ -11,12 +11,13 @@ from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.prompt.window import (
     DEFAULTS,
     SUMMARISED,
+    CheckedPolicy,
     Lossless,
-    Policy,
     SummaryBuffer,
     at_budget,
     check_policy,
     is_share,
+    name_of,
 )
 from holdfast.store import sessions
 from holdfast.types import CompactionResult, Scope, check_flag
@@ -53,7 +54,7 @@ class ChatCompactor:
     chat: str
     count_tokens: CountTokens
     now: Callable[[], int]
-    policy: Policy
+    policy: CheckedPolicy
     events: Events
     meter: Callable[[], Meter]
 
@@ -125,7 +126,7 @@ class ChatCompactor:
         chosen = at_budget(self.policy, budget) if policy is None else check_policy(policy)
         if not isinstance(chosen, SUMMARISED):
             raise InvalidInput(
-                f"The policy {type(chosen).__name__} does not say how to compact.",
+                f"The policy {name_of(chosen)} does not say how to compact.",
                 "Use Lossless or SummaryBuffer.",
             )
         return chosen

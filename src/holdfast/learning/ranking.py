@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from html import escape
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.llm.json_answers import has, listed, parse, picked
@@ -20,6 +20,8 @@ from holdfast.text.message_text import without_reasoning
 from holdfast.types import Record, is_whole
 
 Strategy = Literal["index", "projection", "recency", "llm"]
+Ranker: TypeAlias = "Callable[[str, Sequence[Record]], Iterable[Record]]"
+"""A function from a query and all episodes, the newest first, to the best of them, the best first."""
 KIND = "episode"
 CANDIDATES = 20  # episodes that a model is shown at most
 
@@ -35,11 +37,12 @@ _SCHEMA = exactly({"episodes": {"type": "array", "items": {"type": "integer"}}})
 class Ranking:
     """Episodes, the best first, as a sequence of records, and the strategy that ranked them.
 
-    `why` is what kept the chosen strategy from doing so, "" if nothing did.
+    The strategy is "own" for a function of the caller's. `why` is what kept the chosen one from doing so, ""
+    if nothing did.
     """
 
     episodes: tuple[Record, ...]
-    strategy: Strategy
+    strategy: Strategy | Literal["own"]
     why: str = ""
 
     def __iter__(self) -> Iterator[Record]:
@@ -53,7 +56,7 @@ class Ranking:
 
 
 def rank(
-    strategy: Strategy,
+    strategy: Strategy | Ranker,
     episodes: Iterable[Record],
     query: str | None,
     limit: int,
@@ -68,21 +71,25 @@ def rank(
 
     Args:
         strategy: "index", in the order of `hits`; "projection", those that share a word with the query;
-            "recency"; or "llm", those that a model chooses of 20.
+            "recency"; "llm", those that a model chooses of 20; or a function that chooses of all.
         hits: the ids that the index found for the query, the best first; for "index" and "llm".
         ask: calls a model; for "llm".
 
     Raises:
-        InvalidInput: unknown strategy, or no model for "llm".
+        InvalidInput: unknown strategy, no model for "llm", or a function that returns something else.
 
     """
-    if strategy not in (known := get_args(Strategy)):
-        raise InvalidInput(f"Unknown strategy {shown(strategy)}.", f"Use one of {', '.join(known)}.")
+    if not callable(strategy) and strategy not in (known := get_args(Strategy)):
+        raise InvalidInput(
+            f"Unknown strategy {shown(strategy)}.", f"Use one of {', '.join(known)}, or a function."
+        )
     if strategy == "llm" and ask is None:
         raise InvalidInput("There is no model to rank episodes with.", "Pass llm=, or use another strategy.")
     newest = _by_recency(episodes)
     if query is None or not query.strip() or strategy == "recency":
         return Ranking(tuple(newest[:limit]), "recency")
+    if callable(strategy):
+        return Ranking(tuple(_chosen(strategy(query, newest), newest)[:limit]), "own")
     recallable = {episode.id: episode for episode in newest}
     best = [recallable[id] for id in dict.fromkeys(hits) if id in recallable]
     if strategy == "llm" and ask is not None:
@@ -92,6 +99,16 @@ def rank(
         near = {episode: closeness(query, episode.text) for episode in newest}
         best = sorted(filter(near.__getitem__, newest), key=near.__getitem__, reverse=True)
     return Ranking(tuple(best[:limit]), strategy)
+
+
+def _chosen(chosen: object, episodes: Sequence[Record]) -> list[Record]:
+    """Return the episodes that a function chose, each once."""
+    chosen = [*chosen] if isinstance(chosen, Iterable) else [chosen]
+    if strange := [item for item in chosen if item not in episodes]:
+        raise InvalidInput(
+            f"The strategy returned {shown(strange[0])}.", "Return episodes that it was given."
+        )
+    return [*dict.fromkeys(chosen)]
 
 
 def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Ask) -> Ranking:

@@ -29,7 +29,7 @@ from holdfast.types import (
 from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
-    from holdfast.learning.ranking import Ranking, Strategy
+    from holdfast.learning.ranking import Ranker, Ranking, Strategy
     from holdfast.learning.results import Relearning
     from holdfast.learning.worker import Worker
     from holdfast.llm.model import LLM, Model
@@ -229,7 +229,7 @@ class Learner(Handle):
         self,
         query: str | None = None,
         *,
-        strategy: Strategy = "index",
+        strategy: Strategy | Ranker = "index",
         limit: int = 5,
         llm: LLM | None = None,
     ) -> Ranking:
@@ -242,12 +242,13 @@ class Learner(Handle):
             strategy: "index", as `recall` ranks; "projection", by the cosine of their words, which random
                 projections estimate; "recency", the newest chat first; "llm", by a model, of at most 20 that
                 the index finds first. If it fails, or its answer cannot be read, the order is "recency", and
-                `why` of the result has the reason.
+                `why` of the result has the reason. Or a function of your own from the query and all
+                episodes, the newest first, to the best of them.
             limit: the most episodes to return.
             llm: the model for "llm", as for `Chat.compact`.
 
         Raises:
-            InvalidInput: an unknown strategy, or no model for "llm".
+            InvalidInput: an unknown strategy, no model for "llm", or a function that returns something else.
 
         """
         if query is not None and not isinstance(query, str):

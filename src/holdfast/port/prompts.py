@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.chat import Chat
     from holdfast.memory import Memory
     from holdfast.prompt.recall_block import RecallBlock
-    from holdfast.prompt.window import Policy
+    from holdfast.prompt.window import CheckedPolicy
     from holdfast.records.options import RecallOptions
     from holdfast.runtime import Runtime
     from holdfast.search.query import is_searchable
@@ -33,7 +33,7 @@ def _runtime_of(handle: object) -> Runtime | None:
     return runtime_of(handle)
 
 
-def unshortened(handle: Memory | Chat, budget: int | None) -> Policy:
+def unshortened(handle: Memory | Chat, budget: int | None) -> CheckedPolicy:
     """Return the policy of windows of a memory or a chat at a budget, with every message as it is."""
     from holdfast.prompt import window
 

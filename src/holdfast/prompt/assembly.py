@@ -18,7 +18,17 @@ from holdfast.prompt.knowledge_block import known_at
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import hit_limit, in_zone
 from holdfast.prompt.selector import expected_messages, selector
-from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
+from holdfast.prompt.window import (
+    SUMMARISED,
+    CheckedPolicy,
+    Chosen,
+    Policy,
+    at_budget,
+    check_policy,
+    name_of,
+    with_tail,
+    within,
+)
 from holdfast.safety.guard import Secrets, is_masked
 from holdfast.search.display import Display
 from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
@@ -118,7 +128,7 @@ class ChatReader:
     kinds: Mapping[str, Kind]
     clock: Callable[[], datetime]
     count_tokens: CountTokens
-    policy: Policy
+    policy: CheckedPolicy
     search: Callable[[], Search]
     cache: PromptCache
 
@@ -128,15 +138,15 @@ class ChatReader:
             raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
         if budget is not None:
             check_count(budget, "budget")
-        policy = with_tail(self.policy_for(policy, budget), tail)
+        chosen = with_tail(self.policy_for(policy, budget), tail)
         with self.database.one_read():
             stats = sessions.stats(self.database, self.scope.space, self.chat)
-            newest_first = self._newest_first(expected_messages(policy, stats))
+            newest_first = self._newest_first(expected_messages(chosen, stats))
             shorten = Placeholders(self.chat, self.count_tokens)
-            select = selector(policy, newest_first, stats, self._frontier(policy, stats), shorten)
-            return select(policy.budget)
+            select = selector(chosen, newest_first, stats, self._frontier(chosen, stats), shorten)
+            return select(chosen.budget)
 
-    def policy_for(self, policy: Policy | None, budget: int | None) -> Policy:
+    def policy_for(self, policy: Policy | None, budget: int | None) -> CheckedPolicy:
         """Return the policy that was passed, or else that of the memory at this budget."""
         return at_budget(self.policy, budget) if policy is None else check_policy(policy)
 
@@ -180,7 +190,7 @@ class ChatReader:
 
     def _build(
         self,
-        policy: Policy,
+        policy: CheckedPolicy,
         budget: int,
         hits: list[Hit],
         stats: ChatStats,
@@ -214,7 +224,7 @@ class ChatReader:
         return prompt
 
     def _receipt(
-        self, prompt: Prompt, snapshot: Snapshot, policy: Policy, system: str, query: str | None
+        self, prompt: Prompt, snapshot: Snapshot, policy: CheckedPolicy, system: str, query: str | None
     ) -> Receipt:
         return Receipt(
             seq=0,
@@ -222,8 +232,8 @@ class ChatReader:
             version=snapshot.version,
             shared=snapshot.shared,
             budget=prompt.tokens["budget"],
-            policy=type(policy).__name__,
-            parameters=asdict(policy),
+            policy=name_of(policy),
+            parameters={"budget": policy.budget} if isinstance(policy, Chosen) else asdict(policy),
             system=digest(system),
             query=digest(query or ""),
             summaries=tuple(summary.id for summary in prompt.window.summaries),
@@ -255,7 +265,7 @@ class ChatReader:
             else:
                 yield message
 
-    def _frontier(self, policy: Policy, stats: ChatStats) -> list[Summary]:
+    def _frontier(self, policy: CheckedPolicy, stats: ChatStats) -> list[Summary]:
         """Read the summaries that stand for the older part, if the policy shows any."""
         if not stats.summarised or not isinstance(policy, SUMMARISED):
             return []

@@ -176,16 +176,18 @@ def _fill(kind: Kind, target: str, records: Iterable[Record], left: int) -> str:
 
 
 def run_text(notes: Iterable[Record], scratchpad: Mapping[str, str]) -> str:
-    """Return what a run noted, the important and the often used first; "" if it noted nothing.
+    """Return what a run noted, the important and the often used first, then its plan; "" if there is nothing.
 
     A value of its scratchpad that looks like an order to the model is withheld.
     """
     ordered = sorted(notes, key=lambda note: (-note.priority, -note.uses))
-    entries = [f"{_entry(note)}{_labels(note)}" for note in ordered]
+    entries = [f"{_entry(note)}{_labels(note)}" for note in ordered if note.target != "plan"]
     entries += [
         f"- {escaped_line(own_start(name, 'agent'))} = {_lines(harmless_value(name, value))}"
         for name, value in scratchpad.items()
     ]
+    plan = [f"{_entry(note)}{_labels(note)}" for note in ordered if note.target == "plan"]
+    entries += ["## Plan", *plan] if plan else []
     return "\n".join((_OPEN_RUN, *entries, _CLOSE_RUN)) if entries else ""
 
 

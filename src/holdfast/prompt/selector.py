@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.messages.anthropic import INSTRUCTIONS
 from holdfast.prompt.oversize import SAID, SHARE, Oversize, Shorten
-from holdfast.prompt.window import SUMMARISED, LastN, Lossless, Policy, SummaryBuffer, share_of, within
-from holdfast.prompt.window_selection import ChatLog, Reach, choose
+from holdfast.prompt.window import (
+    SUMMARISED,
+    BuiltInPolicy,
+    CheckedPolicy,
+    Chosen,
+    LastN,
+    Lossless,
+    SummaryBuffer,
+    name_of,
+    share_of,
+    within,
+)
+from holdfast.prompt.window_selection import ChatLog, Reach, choose, choose_by
 from holdfast.types import MAX_COUNT, Message, Omission, Shortened, Summary, Window
 
 if TYPE_CHECKING:
@@ -33,7 +44,7 @@ class Select(Protocol):
         """
 
 
-def expected_messages(policy: Policy, stats: ChatStats) -> int:
+def expected_messages(policy: CheckedPolicy, stats: ChatStats) -> int:
     """Estimate how many messages a policy will read, to size the first page; never more than there are."""
     if isinstance(policy, LastN):
         return min(policy.n + 1, stats.messages)
@@ -43,7 +54,7 @@ def expected_messages(policy: Policy, stats: ChatStats) -> int:
 
 
 def selector(
-    policy: Policy,
+    policy: CheckedPolicy,
     newest_first: Iterable[Message],
     stats: ChatStats,
     frontier: Sequence[Summary] = (),
@@ -55,6 +66,9 @@ def selector(
     begins within a turn has its request before it, where both fit and no summary has it; the newest always.
     """
     log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
+    if isinstance(policy, Chosen):
+        why = f"not chosen by {name_of(policy)}"
+        return lambda budget, *_: choose_by(log, policy.policy.choose, min(budget, policy.budget), why)
     return _Selector(policy, log, frontier, _oversize(policy, shorten))
 
 
@@ -62,7 +76,7 @@ def selector(
 class _Selector:
     """Make windows of a chat; see `Select`."""
 
-    policy: Policy
+    policy: BuiltInPolicy
     log: ChatLog
     frontier: Sequence[Summary]
     oversize: Oversize | None
@@ -156,7 +170,7 @@ def _with_request(window: Window, request: Message, short: Message, log: ChatLog
     )
 
 
-def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
+def _oversize(policy: BuiltInPolicy, shorten: Shorten | None) -> Oversize | None:
     """Return which results are placeholders.
 
     The budget of the policy counts, not the part of it that a window has.
@@ -175,7 +189,7 @@ def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
 
 
 def _choose(
-    policy: Policy, rest: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None, least: float
+    policy: BuiltInPolicy, rest: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None, least: float
 ) -> Window:
     """Return the window of the messages after all summaries, and those of the newest ones that fit."""
     reach = replace(policy.reach(oversize), least=least)

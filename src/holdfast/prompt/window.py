@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.prompt.window_selection import NO_BUDGET, Reach
 from holdfast.types import MAX_COUNT, check_count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from holdfast.prompt.oversize import Oversize
+    from holdfast.types import Message
 
 
 def is_share(value: object) -> bool:
@@ -281,40 +284,89 @@ class SummaryBuffer:
         return Reach(self.budget, min(1, self.keep), user_first=self.user_first, oversize=oversize)
 
 
-Policy = LastN | TokenBudget | FreshTail | Lossless | SummaryBuffer
+@runtime_checkable
+class MessagePolicy(Protocol):
+    """A policy of your own: any object with a budget that chooses messages.
+
+    >>> class WithFirst:
+    ...     budget = 8_000
+    ...
+    ...     def choose(self, messages, budget):
+    ...         every = list(messages)
+    ...         return [*every[:10], *every[-1:]]
+    """
+
+    @property
+    def budget(self) -> int:
+        """The tokens of a window, where none are named."""
+
+    def choose(self, messages: Iterator[Message], budget: int, /) -> Iterable[Message]:
+        """Return the messages of a window, in any order.
+
+        A tool call and its results stay together: a window has all of them where it has one. What is left out
+        is stated in `Window.omitted`, also where a window takes more than the budget.
+
+        Args:
+            messages: those of the chat, the newest first; as many are read as are taken from it.
+            budget: tokens for the window, at most `self.budget`; in a prompt what the other parts leave, so
+                that it may be called several times.
+
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A policy of the caller's at a budget."""
+
+    policy: MessagePolicy
+    budget: int
+    oversize: ClassVar[None] = None
+
+
+BuiltInPolicy = LastN | TokenBudget | FreshTail | Lossless | SummaryBuffer
+CheckedPolicy = BuiltInPolicy | Chosen
+Policy = CheckedPolicy | MessagePolicy
 """A way to choose the window of a chat."""
+P = TypeVar("P", bound=CheckedPolicy)
 SUMMARISED = (Lossless, SummaryBuffer)
 """The policies that let summaries stand for messages; only these say how a chat is compacted."""
 
 
-def check_policy(policy: object) -> Policy:
+def check_policy(policy: object) -> CheckedPolicy:
     """Return `policy` if it is a way to choose a window, or raise InvalidInput."""
-    if not isinstance(policy, Policy):
+    if isinstance(policy, CheckedPolicy):
+        return policy
+    if isinstance(policy, type) or not isinstance(policy, MessagePolicy) or not callable(policy.choose):
         raise InvalidInput(
             f"`policy` is {shown(policy)}.",
-            "Pass a policy of holdfast.prompt.window, such as Lossless(8_000).",
+            "Pass one of holdfast.prompt.window, such as Lossless(8_000), or one with `budget` and `choose`.",
         )
-    return policy
+    return Chosen(policy, check_count(policy.budget, "budget"))
 
 
-def at_budget(policy: Policy, budget: int | None) -> Policy:
+def name_of(policy: CheckedPolicy) -> str:
+    """Return the name of the class of a policy."""
+    return type(policy.policy if isinstance(policy, Chosen) else policy).__name__
+
+
+def at_budget(policy: P, budget: int | None) -> P:
     """Return the policy with another budget, None for its own; `LastN` stays as it is."""
     if budget is None or isinstance(policy, LastN):
         return policy
     return replace(policy, budget=budget)
 
 
-def within(policy: Policy, budget: int) -> Policy:
+def within(policy: P, budget: int) -> P:
     """Return the policy with a budget of at most `budget` tokens; `LastN` stays as it is."""
     return at_budget(policy, min(policy.budget, budget))
 
 
-def unshortened(policy: Policy) -> Policy:
+def unshortened(policy: CheckedPolicy) -> CheckedPolicy:
     """Return the same policy, with every result of a tool as it is."""
-    return policy if isinstance(policy, LastN) else replace(policy, oversize=None)
+    return policy if isinstance(policy, LastN | Chosen) else replace(policy, oversize=None)
 
 
-def with_tail(policy: Policy, tail: int | None) -> Policy:
+def with_tail(policy: CheckedPolicy, tail: int | None) -> CheckedPolicy:
     """Return the same policy, in whose windows the newest `tail` messages are; None for as many as it keeps.
 
     Raises:
@@ -325,7 +377,7 @@ def with_tail(policy: Policy, tail: int | None) -> Policy:
         return policy
     if not isinstance(policy, Lossless | TokenBudget):
         raise InvalidInput(
-            f"A tail is given, and the policy of this memory, {type(policy).__name__}, keeps its own.",
+            f"A tail is given, and the policy of this memory, {name_of(policy)}, keeps its own.",
             "Pass a policy that keeps as many messages.",
         )
     return replace(policy, keep=tail)

@@ -9,16 +9,18 @@ the length of the session.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import chain, dropwhile, islice, takewhile, tee
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from holdfast.errors import InvalidInput, shown
 from holdfast.messages.anthropic import INSTRUCTIONS
 from holdfast.types import Message, Omission, Shortened, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.prompt.oversize import Oversize
     from holdfast.types import Summary
@@ -33,6 +35,8 @@ NO_BUDGET = -1
 
 # Newest first, as all messages until the window is finished.
 Group = list[Message]
+# A function that chooses messages, from those of a chat from the newest back, for a budget.
+Choose: TypeAlias = "Callable[[Iterator[Message], int], Iterable[Message]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +97,84 @@ def choose(log: ChatLog, reach: Reach) -> Window:
     else:
         first = read[edge - 1][-1].seq if edge else log.length + 1
 
-    shown, large = read[:taken], reach.oversize
-    if large and large.fresh and large.is_any_large(shown, reach.budget):
-        shown = [*replace(large, fresh=0).shorten_groups(shown, originals, reach.budget, reach.keep)]
-    messages = [message for group in reversed(shown) for message in reversed(group)]
+    groups, large = read[:taken], reach.oversize
+    if large and large.fresh and large.is_any_large(groups, reach.budget):
+        groups = [*replace(large, fresh=0).shorten_groups(groups, originals, reach.budget, reach.keep)]
     beyond = [message for group in read[taken:fits] for message in group]
     left_out = [(originals.get(message.seq, message), BEFORE_USER) for message in beyond]
     left_out += [(message, why) for message, why in broken if message.seq >= first]
-    left_out.sort(key=lambda item: item[0].seq)
+    no_user = reach.user_first and taken and not _starts_with_user(read, taken)
+    older = Older(first, f"{reach.older}, {NO_USER}" if no_user else reach.older)
+    budget = None if reach.budget == NO_BUDGET else reach.budget
+    return _window(log, groups, budget, left_out, older, originals)
 
+
+def choose_by(log: ChatLog, choose: Choose, budget: int, why: str) -> Window:
+    """Return the window of a log with the messages that a function chooses; `why` others are left out.
+
+    Linear in what is read: as far back as the function reads, and the tool use of the oldest one chosen.
+
+    Raises:
+        InvalidInput: it returned something that is not a message of this log.
+
+    """
+    given: dict[int, Message] = {}
+
+    def newest_first() -> Iterator[Message]:
+        for message in dropwhile(lambda message: message.seq > log.length, log):
+            given[message.seq] = message
+            yield message
+
+    chosen: set[int] = set()
+    every: object = choose(newest_first(), budget)
+    for message in every if isinstance(every, Iterable) else (every,):
+        seq = getattr(message, "seq", 0)
+        if seq not in given or given[seq] is not message:
+            raise InvalidInput(f"The policy chose {shown(message)}.", "Return messages that it was given.")
+        chosen.add(seq)
+    broken: list[tuple[Message, str]] = []
+    groups: list[Group] = []
+    left_out: list[tuple[Message, str]] = []
+    first = log.length + 1
+    for group in _groups(newest_first(), broken) if chosen else ():
+        if group[0].seq < min(chosen):
+            break
+        first = group[-1].seq
+        if chosen.isdisjoint([message.seq for message in group]):
+            left_out += [(message, why) for message in group]
+        else:
+            groups.append(group)
+    left_out += [(message, reason) for message, reason in broken if message.seq >= first]
+    return _window(log, groups, budget, left_out, Older(first, why), {})
+
+
+class Older(NamedTuple):
+    """The messages before those that a window has read: the seq that they end before, and why they are."""
+
+    end: int
+    why: str
+
+
+def _window(
+    log: ChatLog,
+    groups: Sequence[Group],
+    budget: int | None,
+    left_out: list[tuple[Message, str]],
+    older: Older,
+    originals: Mapping[int, Message],
+) -> Window:
+    """Return the window of some groups, the newest first; others of those that were read are left out."""
+    messages = [message for group in reversed(groups) for message in reversed(group)]
+    left_out.sort(key=lambda item: item[0].seq)
     tokens = sum([message.tokens for message in messages])
     cuts = ((message, originals[message.seq]) for message in messages if message.seq in originals)
     shortened = tuple(Shortened(cut.seq, whole.tokens, whole.tokens - cut.tokens) for cut, whole in cuts)
     omitted = _merge(left_out)
     count = log.length - log.start - log.erased - len(messages) - len(left_out)
-    if first > log.start + 1 and count > 0:
+    if older.end > log.start + 1 and count > 0:
         stated = tokens + sum(gap.tokens for gap in omitted) + sum(cut.saved for cut in shortened)
-        no_user = reach.user_first and taken and not _starts_with_user(read, taken)
-        why = f"{reach.older}, {NO_USER}" if no_user else reach.older
-        omitted.insert(0, Omission(count, log.start + 1, first - 1, max(0, log.tokens - stated), why))
-    budget = None if reach.budget == NO_BUDGET else reach.budget
+        unread = max(0, log.tokens - stated)
+        omitted.insert(0, Omission(count, log.start + 1, older.end - 1, unread, older.why))
     return Window(tuple(messages), (), tokens, budget, tuple(omitted), shortened)
 
 

@@ -34,6 +34,7 @@ OWN_META = ("learned", "model", "speaker")
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 MAX_TAGS = 100
 # The fields of a draft that a record has as they are.
+OF_RUNS = ("run", "plan")  # the targets of notes of a run
 _PLAIN = ("kind", "text", "agent", "source", "run", "chat", "flags")
 # Bytes of a category or a tag.
 _MAX_LABEL = 200
@@ -136,10 +137,12 @@ def prepare(draft: RecordDraft, kinds: Mapping[str, Kind], by: Writer) -> Record
         raise InvalidInput(f"There is one {kind.name} for each chat.", "Pass chat=.")
     if kind.name == "note" and target == "session" and not record.chat:
         raise InvalidInput("A session note belongs to a chat.", "Pass chat=, or use chat.remember.")
-    if (target == "run") != bool(record.run):
+    if target == "run" and not record.run:
         raise InvalidInput(
             "A run note belongs to a run.", "Use run.remember within `with chat.run() as run`."
         )
+    if record.run and target not in OF_RUNS:
+        raise InvalidInput(f"A run has no {shown(target)} notes.", f"Use one of {', '.join(OF_RUNS)}.")
     check_length(check_text(record.text), kind)
     return scan(record, by)
 

@@ -66,7 +66,6 @@ class RecordWriter:
 
     def note(self, text: str, *, run: str, by: Writer | None, **fields: Unpack[RecordFields]) -> Record:
         """Store a note of a run; see `Run.remember`."""
-        fields["target"] = "run"
         draft = self.draft(text, "note", run=run, **fields)
         return self.intake(by).remember([draft])[0]
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
@@ -212,11 +214,25 @@ def list_chats(
     offset: int = 0,
     where: Where | None = None,
     zone: tzinfo | None = None,
+    everyone: bool = False,
 ) -> list[ChatInfo]:
     """Return the chats of a scope, most recent first; `archived=None` and `channel=None` stand for all.
 
-    With `where`, only those whose metadata pass. Days in titles are those of the zone.
+    With `where`, only those whose metadata pass. Days in titles are those of the zone. With `everyone`, the
+    chats of all spaces of the tenant.
     """
+    if everyone:
+        most = None if limit is None else min(limit + offset, MAX_COUNT)
+        list_own = partial(
+            list_chats, db, archived=archived, channel=channel, limit=most, where=where, zone=zone
+        )
+        chats = [
+            replace(chat, space=scope.reference(space))
+            for space in spaces_below(db, scope.shared.space, ("sessions",), itself=True)
+            for chat in list_own(replace(scope_of(space), agent=scope.agent))
+        ]
+        chats.sort(key=attrgetter("newest"), reverse=True)
+        return chats[offset:most]
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived)}
     values |= {"anywhere": int(channel is None), "channel": channel or "", **agent_values(scope.agent)}
     most = MAX_COUNT if limit is None else limit

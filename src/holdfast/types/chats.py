@@ -30,7 +30,8 @@ class ChatStats:
 class ChatInfo:
     """A chat in a list; `oldest` and `newest` are the times of its messages.
 
-    `created` is when its first message was stored, None where a salvage lost that.
+    `created` is when its first message was stored, None where a salvage lost that. `space` names its space
+    in a list of the chats of all users.
     """
 
     id: str
@@ -45,3 +46,4 @@ class ChatInfo:
     created: datetime | None = None
     channel: str = ""
     meta: Mapping[str, object] = field(default_factory=dict, hash=False)
+    space: str = ""

@@ -14,19 +14,26 @@ class RunOfChat(Protocol):
         """The chat that it is a run of."""
 
 
-_RUNS: ContextVar[tuple[RunOfChat, ...]] = ContextVar("holdfast_run", default=())
+# Each with the agent that sees it, None for all agents.
+_RUNS: ContextVar[tuple[tuple[RunOfChat, str | None], ...]] = ContextVar("holdfast_run", default=())
 
 
-def enter(run: RunOfChat) -> None:
-    """Make a run the innermost of the current thread or task."""
-    _RUNS.set((*_RUNS.get(), run))
+def enter(run: RunOfChat, agent: str | None) -> None:
+    """Make a run, which an agent sees, the innermost of the current thread or task; None for all agents."""
+    _RUNS.set((*_RUNS.get(), (run, agent)))
 
 
 def leave(run: RunOfChat) -> None:
     """Take a run off those of the current thread or task."""
-    _RUNS.set(tuple(other for other in _RUNS.get() if other is not run))
+    _RUNS.set(tuple(entry for entry in _RUNS.get() if entry[0] is not run))
 
 
-def current_run(chat: object) -> RunOfChat | None:
-    """Return the innermost run of this chat in the current thread or task; None outside of any."""
-    return next((run for run in reversed(_RUNS.get()) if run.chat == chat), None)
+def current_run(chat: object, agent: str) -> RunOfChat | None:
+    """Return the innermost run of this chat in the current thread or task that an agent sees, if any.
+
+    "" stands for all agents.
+    """
+    for run, sees in reversed(_RUNS.get()):
+        if run.chat == chat and (sees is None or agent in ("", sees)):
+            return run
+    return None

@@ -18,6 +18,7 @@ def chats(
     options: Options,
     *,
     everything: bool = False,
+    everyone: bool = False,
     where: list[MetaFilter] | None = None,
     limit: int = 20,
     offset: int = 0,
@@ -28,9 +29,11 @@ def chats(
     """
     archived = None if everything else False
     with options.open() as memory:
-        infos = memory.chats(archived=archived, where=join_filters(where), limit=limit + 1, offset=offset)
+        infos = memory.chats(
+            archived=archived, where=join_filters(where), limit=limit + 1, offset=offset, everyone=everyone
+        )
         page, more = options.page(map(mask_info, infos), limit, offset)
-        short = short_ids(memory, [info.id for info in page])
+        short = short_ids(memory, [info.id for info in page]) if not everyone else {}
     columns: dict[str, list[Part]] = {
         "title": [f"{info.title or UNTITLED}{' (archived)' * info.archived}" for info in page],
         "last message": [when(info.newest) for info in page],
@@ -38,10 +41,12 @@ def chats(
         "tokens": [f"{info.tokens:,}" for info in page],
         "agent": [info.agent for info in page],
         "channel": [info.channel for info in page],
-        "chat": [short[info.id] for info in page],
+        "chat": [short.get(info.id, info.id) for info in page],
     }
+    if everyone:
+        columns["space"] = [info.space for info in page]
     todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
-    nothing = f"No chats{options.whose()} here."
+    nothing = "No chats here." if everyone else f"No chats{options.whose()} here."
     options.show_list({"chats": plain(page), "more": more}, columns, nothing, todo, whole="chat")
 
 

@@ -236,10 +236,13 @@ class NullGrants(_OfScope, Grants):
 class NullRun(_WithScratchpad, Run[Chat]):
     """A run without notes. Made by `NullChat.run`."""
 
-    def __init__(self, chat: NullChat, id: str | None, scope: Scope, prompt: Callable[..., Prompt]) -> None:
+    def __init__(
+        self, chat: NullChat, id: str | None, scope: Scope, prompt: Callable[..., Prompt], *, shared: bool
+    ) -> None:
         self._chat = chat
         self._scope = scope
         self._make_prompt = prompt
+        self._shared = shared
         self._id = os.urandom(8).hex() if id is None else id
 
 
@@ -272,7 +275,8 @@ class NullChat(_WithScratchpad, Chat):
     @_like(Chat.window)
     def window(self, budget: int | None = None, *, policy: Any = None, **_: object) -> Window:
         """As `Chat.window`: a window without messages."""
-        tokens = (policy or prompts.unshortened(self, budget)).reach().budget
+        chosen = policy or prompts.unshortened(self, budget)
+        tokens = chosen.reach().budget if hasattr(chosen, "reach") else chosen.budget
         # Below 0 for a policy that counts messages.
         return Window((), (), 0, tokens if tokens >= 0 else None, ())
 
@@ -283,9 +287,9 @@ class NullChat(_WithScratchpad, Chat):
         return build(window, (), chat=self.id, budget=budget, options=options)
 
     @_like(Chat.run)
-    def run(self, id: str | None = None) -> Run[Chat]:
+    def run(self, id: str | None = None, *, shared: bool = False) -> Run[Chat]:
         """As `Chat.run`: a run without notes."""
-        return NullRun(self, id, self._scope, self._prompt)
+        return NullRun(self, id, self._scope, self._prompt, shared=shared)
 
     describe = _refusal(Chat.describe, "There is no such summary: this memory stores none.")
     expand = _refusal(Chat.expand, "There is no such summary: this memory stores none.")

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from holdfast.contract import Provider, Session
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.records.reader import count_uses, selection
 from holdfast.store.record_rows import capped_length
 from holdfast.store.records import first_written
@@ -33,7 +33,12 @@ _ECHOED = 100  # tokens of the arguments of a call that its result repeats
 
 
 def compartment_tools(
-    memory: Provider, chat: Session, *, run: object = None, max_tokens: int = CAP
+    memory: Provider,
+    chat: Session,
+    *,
+    run: object = None,
+    plan: Literal["session", "run"] = "session",
+    max_tokens: int = CAP,
 ) -> list[Tool]:
     """Return `save_memory`, `get_memory` and `clear_memory`; their conditions are combined by "and".
 
@@ -41,10 +46,13 @@ def compartment_tools(
         memory: the `Memory` that stores the entries.
         chat: the chat that they belong to.
         run: the `Run` of the compartment "run"; None for the current one of the caller, if any.
+        plan: what the compartment "plan" belongs to: the chat, or the run, at whose end it is gone.
         max_tokens: of a result at most, about.
 
     """
-    entries = _Compartments(memory, chat, max_tokens, run)
+    if plan not in ("session", "run"):
+        raise InvalidInput(f"`plan` is {shown(plan)}.", "Use 'session' or 'run'.")
+    entries = _Compartments(memory, chat, max_tokens, run, plan_of_run=plan == "run")
     return [
         tool_of(
             entries.save,
@@ -72,9 +80,10 @@ def compartment_tools(
 class _Compartments(Preset):
     """The entries of a chat and of its runs."""
 
-    def __init__(self, memory: Provider, chat: Session, cap: int, run: object) -> None:
+    def __init__(self, memory: Provider, chat: Session, cap: int, run: object, *, plan_of_run: bool) -> None:
         super().__init__(memory, chat, cap)
         self._named_run: Any = run
+        self._of_run = {"run", "plan"} if plan_of_run else {"run"}
 
     def save(
         self,
@@ -87,10 +96,10 @@ class _Compartments(Preset):
     ) -> ToolResult:
         details: dict[str, Any] = {"category": category or "", "tags": tags or (), "meta": metadata}
         details["priority"] = priority or 5
-        in_chat = partial(self._chat.remember, kind="note", target=compartment)
-        remember = self._run().remember if compartment == "run" else in_chat
+        in_chat = partial(self._chat.remember, kind="note")
+        remember = self._run().remember if compartment in self._of_run else in_chat
         try:
-            saved = remember(content, **details)
+            saved = remember(content, target=compartment, **details)
         except InvalidInput as error:
             if self._has_room(compartment, Record("", "note", content, meta=metadata or {})):
                 raise
@@ -130,9 +139,9 @@ class _Compartments(Preset):
         return result(with_note({"entries": entries, **on}, note), f"({ORIGIN})\n{text}")
 
     def clear(self, compartment: Compartment, category: Category = None, tags: Tags = None) -> ToolResult:
-        if compartment == "run":
+        if compartment in self._of_run:
             run = self._run()
-            cleared = [run.retract(entry.id) for entry in self._entries("run", category, tags)]
+            cleared = [run.retract(entry.id) for entry in self._entries(compartment, category, tags)]
         else:
             where = {"target": compartment, "chat": self._chat.id, "category": category, "tags": tags}
             cleared = self._memory.retract_all(kind="note", **where)
@@ -143,9 +152,9 @@ class _Compartments(Preset):
 
     def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:
         """Return the entries that meet all conditions, by priority and then by number of uses."""
-        if compartment == "run":
+        if compartment in self._of_run:
             _, passes = selection(self._memory.scope, {}, category=category, tags=tags)
-            entries = filter(passes, self._run().notes())
+            entries = filter(passes, self._run().notes(compartment))
         else:
             where = {"target": compartment, "chat": self._chat.id, "category": category, "tags": tags}
             entries = self._memory.records(kind="note", **where)
@@ -163,9 +172,10 @@ class _Compartments(Preset):
         return [_entry(entry, created.get(entry.id)) for entry in used]
 
     def _run(self) -> Any:
-        run = self._named_run or current_run(self._chat)
+        run = self._named_run or current_run(self._chat, self._memory.scope.agent)
         if run is None:
-            raise InvalidInput("No run is going on.", "Use the compartment 'session' or 'plan'.")
+            other = "session" if "plan" in self._of_run else "session' or 'plan"
+            raise InvalidInput("No run is going on.", f"Use the compartment '{other}'.")
         return run
 
 
