@@ -218,8 +218,8 @@ class Chat(Rememberer, PromptMaker):
             budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None
                 for that of the policy, 8,000 by default.
             tail: the newest messages that are there whatever they cost; None leaves that to the policy.
-            policy: how to choose, with its own budget; see `holdfast.prompt.window`. None for that of
-                `Memory(policy=…)` at this budget: by default `Lossless`, which shows the summaries and all
+            policy: how to choose, at this budget; see `holdfast.prompt.window`. None for that of
+                `Memory(policy=…)`: by default `Lossless`, which shows the summaries and all
                 messages after them while that fits, and never less than the newest request.
 
         Raises:
@@ -325,8 +325,7 @@ class Chat(Rememberer, PromptMaker):
             budget: tokens of the window; what a prompt leaves to it is `prompt.tokens["room"]`. None for that
                 of the policy.
             threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default.
-            policy: how the window is made, with its own budget; None for that of `Memory(policy=…)` at this
-                one.
+            policy: how the window is made, at this budget; None for that of `Memory(policy=…)`.
 
         Raises:
             InvalidInput: a negative budget, a threshold that is no share, or a policy that does not say how
@@ -360,7 +359,7 @@ class Chat(Rememberer, PromptMaker):
                 extra `llm`, a model of pydantic-ai or its name. None for sentences of the messages.
             progress: called after each summary with the result so far, and before a model is asked: then its
                 `why` names the messages. On another thread where the call is awaited.
-            policy: how the window is made, with its own budget; its `compaction` has all limits.
+            policy: how the window is made, at this budget; its `compaction` has all limits.
             prompts: others, by "leaf", "condensed" and "arc": a version ("v1") or the path of a file.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast import Memory
+from holdfast import Memory, Message
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
 from holdfast.prompt.window import (
@@ -90,3 +90,17 @@ def test_a_tail_is_kept_by_a_policy_that_keeps_a_number_of_messages() -> None:
 def test_what_is_no_policy_is_refused(policy: Policy) -> None:
     with pytest.raises(InvalidInput, match="`policy` is"):
         Memory(":memory:", policy=policy)
+
+
+def test_a_budget_beside_a_policy_is_that_of_the_window_and_of_its_compaction() -> None:
+    with Memory(":memory:") as memory:
+        chat = memory.chat("trip")
+        chat.append([Message("user", f"the boat left the harbour on day {n}") for n in range(200)])
+        policies: list[Policy] = [Lossless(10_000), TokenBudget(10_000), FreshTail(10_000, turns=1)]
+        for policy in policies:
+            assert chat.window(policy=policy).tokens > 500
+            window = chat.window(500, policy=policy)
+            assert (window.budget, window.tokens <= 500) == (500, True)
+        assert not chat.needs_compaction(policy=Lossless(10_000))
+        assert chat.needs_compaction(500, policy=Lossless(10_000))
+        assert chat.compact(full=True, budget=500, policy=Lossless(10_000)).tokens_after < 500

@@ -123,7 +123,7 @@ class ChatCompactor:
             InvalidInput: the policy does not say how to compact.
 
         """
-        chosen = at_budget(self.policy, budget) if policy is None else check_policy(policy)
+        chosen = at_budget(self.policy if policy is None else check_policy(policy), budget)
         if not isinstance(chosen, SUMMARISED):
             raise InvalidInput(
                 f"The policy {name_of(chosen)} does not say how to compact.",

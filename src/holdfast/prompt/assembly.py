@@ -147,8 +147,8 @@ class ChatReader:
             return select(chosen.budget)
 
     def policy_for(self, policy: Policy | None, budget: int | None) -> CheckedPolicy:
-        """Return the policy that was passed, or else that of the memory at this budget."""
-        return at_budget(self.policy, budget) if policy is None else check_policy(policy)
+        """Return the policy that was passed, or else that of the memory, at this budget."""
+        return at_budget(self.policy if policy is None else check_policy(policy), budget)
 
     def prompt(
         self, budget: int | None, query: str | None, options: PromptOptions, run_notes: Callable[[], str]
