@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing
 from itertools import product
 from operator import attrgetter
@@ -20,6 +21,7 @@ from holdfast.search.segment import BadSegment, Segment
 from holdfast.search.source import SearchSource
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import (
+    branches,
     checksums,
     erasure_receipts,
     grants,
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
     from holdfast.types import Scope
 
-_BATCH = 4096
 # Rows of a table that are named one by one.
 _NAMED = 20
 
@@ -154,6 +155,7 @@ def _name(table: str, row: Mapping[str, Any]) -> str:
         "erasures": lambda: f"the receipt {row['id']!r}",
         "grants": lambda: f"the grant {row['id']!r}",
         "snapshots": lambda: f"{chat}: its snapshot",
+        "heads": lambda: f"{chat}: its branch {row['number']}",
     }[table]()
 
 
@@ -172,39 +174,55 @@ def _check_session(
 ) -> Iterator[str]:
     """Yield the differences between the messages of a chat, from first to last, and its row."""
     seq, tokens, missing = 0, 0, 0
+    aside, seqs = branches.aside(db, space, session.chat), list[int]()
     times: list[int] = []
     calls: dict[str, bool] = {}  # whether they have a result
     early: dict[str, int] = {}
-    while True:
-        try:
-            page = log.read(db, space, session.chat, after=seq, limit=_BATCH)
-        except Damaged as error:
-            yield f"chat {session.chat!r}: {error.what}"
-            return
-        for message in page:
+    try:
+        for message in log.forward(db, space, session.chat, 0, MAX_COUNT, [(1, MAX_COUNT)]):
             if message.seq != seq + 1:
                 missing += message.seq - seq - 1
                 if not session.erased:
                     yield f"message {write_reference(session.chat, seq + 1)} is missing"
             seq = message.seq
+            seqs.append(seq)
+            checked["messages"] += 1
+            checked["tool results"] += len(message.answers)
+            if seq in aside:
+                continue
             tokens += message.tokens
             times.append(to_micros(message.at or EPOCH))
             calls |= {call.id: False for call in message.calls}
             early |= {message.call_id: seq} if message.call_id and not message.answers else {}
-            checked["messages"] += 1
-            checked["tool results"] += len(message.answers)
             if not session.erased and not calls.keys() >= {*message.answers}:
                 name = write_reference(session.chat, seq)
                 yield f"message {name} answers a call that no earlier message made"
             calls |= dict.fromkeys(message.answers, True)
-        if len(page) < _BATCH:
-            break
+    except Damaged as error:
+        yield f"chat {session.chat!r}: {error.what}"
+        return
     unanswered = [call for call, has_result in calls.items() if not has_result]
     checked["unanswered calls"] += len(unanswered)
     for call in early.keys() & unanswered:
         name = write_reference(session.chat, early[call])
         yield f"message {name} is the result of a call that a later message makes: no window shows either"
+    yield from _check_branches(db, space, session, seqs, aside)
     yield from _check_counts(session, seq, tokens, missing, times)
+
+
+def _check_branches(
+    db: Database, space: str, session: sessions.ChatRow, seqs: Sequence[int], aside: AbstractSet[int]
+) -> Iterator[str]:
+    """Yield the messages that are marked otherwise than the branches of a chat say, and a wrong count."""
+    tree = branches.tree(db, space, session.chat)
+    path = tree.path(tree.head)
+    wrong = [seq for seq in seqs if branches.is_on(path, seq) == (seq in aside)]
+    for seq in wrong[:_NAMED]:
+        yield f"message {write_reference(session.chat, seq)} is marked as of another branch than it is"
+    if len(wrong) > _NAMED:
+        yield f"so are {len(wrong) - _NAMED} more messages"
+    if len(aside) != session.aside:
+        yield f"chat {session.chat!r}: its row says {session.aside} messages are aside, {len(aside)} are"
 
 
 def _check_counts(

@@ -54,7 +54,8 @@ def selector(
     `stats` are its totals, `frontier` its summaries that are part of no other, oldest first. A window that
     begins within a turn has its request before it, where both fit and no summary has it; the newest always.
     """
-    log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
+    gone = stats.erased + stats.aside
+    log = ChatLog(newest_first, stats.messages + gone, stats.stored_tokens, gone)
     return _Selector(policy, log, frontier, _oversize(policy, shorten))
 
 
