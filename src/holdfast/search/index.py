@@ -105,7 +105,7 @@ class Index(Generic[C]):
         viewer = Viewer(agent, joined, shared=self.source.shared)
         as_of = as_of if self.source.versioned else NOW
         visible = self.columns.visible(viewer, as_of)
-        if len(self._aside) and not branches and as_of == NOW:
+        if len(self._aside) and not branches and as_of[1:] == NOW[1:]:
             visible = np.arange(self.covered + 1) > 0 if visible is None else visible
             visible[self._aside] = False
         postings = Postings(terms, self.parts, self.columns, visible)

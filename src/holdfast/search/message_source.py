@@ -217,7 +217,7 @@ def _masks(
     yield from where_masks(view, docs, filters)
     if view.visible is not None:
         # A neighbour of a visible message may be a later one, or of another branch.
-        yield "branch" if view.as_of == NOW else "version", view.visible[docs]
+        yield "branch" if view.as_of[1:] == NOW[1:] else "version", view.visible[docs]
 
 
 def _look_up(view: SourceView[MessageColumns], reference: str, _filters: Filters) -> Document | None:
