@@ -198,14 +198,14 @@ class Chat(Rememberer, PromptMaker, Branching):
 
         """
         place = self._database, self._scope.space, self._id
-        with self._database.one_read():
-            return log.read(
-                *place,
-                limit=None if limit is None else check_count(limit, "limit"),
-                before=None if before is None else check_count(before, "before"),
-                after=None if after is None else check_count(after, "after"),
-                path=None if branch is None else path_to(*place, head_of(branch)),
-            )
+        return log.read(
+            *place,
+            limit=None if limit is None else check_count(limit, "limit"),
+            before=None if before is None else check_count(before, "before"),
+            after=None if after is None else check_count(after, "after"),
+            # It is the same for ever.
+            path=None if branch is None else path_to(*place, head_of(branch)),
+        )
 
     def stats(self) -> ChatStats:
         """Count messages and tokens, zero for an unknown chat; `stats().info` is that of `Memory.chats`."""

@@ -28,17 +28,20 @@ if TYPE_CHECKING:
 
 Action = Literal["rewind", "edit", "regenerate", "switch", "undo"]
 _SHOWN = 80  # characters of the beginning of a branch
-_OF_CHAT = "WHERE space = :space AND chat = :chat"
-_RANGE = f"{_OF_CHAT} AND seq >= :first AND seq <= :last"
-_LENGTH = f"SELECT length FROM sessions {_OF_CHAT}"
-_HEADS = f"SELECT length + 1, head FROM heads {_OF_CHAT} ORDER BY number"
+_LENGTH = "SELECT length FROM sessions WHERE space = :space AND chat = :chat"
+_HEADS = "SELECT length + 1, head FROM heads WHERE space = :space AND chat = :chat ORDER BY number"
 _VERSION = "SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space"
-_SET_ASIDE = f"UPDATE messages SET aside = :aside {_RANGE}"
-_RECOUNT = f"UPDATE sessions SET {RECOUNTED} {_OF_CHAT}"
-_ASIDE = f"SELECT seq FROM messages {_OF_CHAT} AND aside = 1"
+_SET_ASIDE = """
+    UPDATE messages SET aside = :aside
+    WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last"""
+_RECOUNT = f"UPDATE sessions SET {RECOUNTED} WHERE space = :space AND chat = :chat"
+_ASIDE = "SELECT seq FROM messages WHERE space = :space AND chat = :chat AND aside = 1"
 _ASIDE_DOCS = "SELECT doc FROM messages WHERE space = :space AND aside = 1"
-_TOTALS = f"SELECT count(*), max(at) FROM messages {_RANGE}"
-_REQUEST = f"SELECT max(seq) FROM messages {_OF_CHAT} AND role = 'user' {ON_BRANCH}"
+_TOTALS = """
+    SELECT count(*), max(at) FROM messages
+    WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last"""
+_REQUEST = f"""
+    SELECT max(seq) FROM messages WHERE space = :space AND chat = :chat AND role = 'user' {ON_BRANCH}"""
 
 
 class ChatTree(NamedTuple):
