@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import closing
 from itertools import product
 from operator import attrgetter
@@ -174,7 +173,8 @@ def _check_session(
 ) -> Iterator[str]:
     """Yield the differences between the messages of a chat, from first to last, and its row."""
     seq, tokens, missing = 0, 0, 0
-    aside, seqs = branches.aside(db, space, session.chat), list[int]()
+    aside, tree = branches.aside(db, space, session.chat), branches.tree(db, space, session.chat)
+    path = tree.path(tree.head)
     times: list[int] = []
     calls: dict[str, bool] = {}  # whether they have a result
     early: dict[str, int] = {}
@@ -185,7 +185,9 @@ def _check_session(
                 if not session.erased:
                     yield f"message {write_reference(session.chat, seq + 1)} is missing"
             seq = message.seq
-            seqs.append(seq)
+            if branches.is_on(path, seq) == (seq in aside):
+                name = write_reference(session.chat, seq)
+                yield f"message {name} is marked as of another branch than it is"
             checked["messages"] += 1
             checked["tool results"] += len(message.answers)
             if seq in aside:
@@ -206,29 +208,15 @@ def _check_session(
     for call in early.keys() & unanswered:
         name = write_reference(session.chat, early[call])
         yield f"message {name} is the result of a call that a later message makes: no window shows either"
-    yield from _check_branches(db, space, session, seqs, aside)
-    yield from _check_counts(session, seq, tokens, missing, times)
-
-
-def _check_branches(
-    db: Database, space: str, session: sessions.ChatRow, seqs: Sequence[int], aside: AbstractSet[int]
-) -> Iterator[str]:
-    """Yield the messages that are marked otherwise than the branches of a chat say, and a wrong count."""
-    tree = branches.tree(db, space, session.chat)
-    path = tree.path(tree.head)
-    wrong = [seq for seq in seqs if branches.is_on(path, seq) == (seq in aside)]
-    for seq in wrong[:_NAMED]:
-        yield f"message {write_reference(session.chat, seq)} is marked as of another branch than it is"
-    if len(wrong) > _NAMED:
-        yield f"so are {len(wrong) - _NAMED} more messages"
-    if len(aside) != session.aside:
-        yield f"chat {session.chat!r}: its row says {session.aside} messages are aside, {len(aside)} are"
+    yield from _check_counts(session, seq, tokens, missing, times, len(aside))
 
 
 def _check_counts(
-    session: sessions.ChatRow, seq: int, tokens: int, missing: int, times: Sequence[int]
+    session: sessions.ChatRow, seq: int, tokens: int, missing: int, times: Sequence[int], aside: int
 ) -> Iterator[str]:
     """Yield the differences between the row of a chat and the counts of its messages."""
+    if aside != session.aside:
+        yield f"chat {session.chat!r}: its row says {session.aside} messages are aside, {aside} are"
     missing += max(0, session.length - seq) if session.erased else 0
     seq = max(seq, session.length) if session.erased else seq
     if session.erased and missing != session.erased:

@@ -201,7 +201,7 @@ class _Merge(_Restore):
         self._version, self._summaries, self._heads = counted[0] if counted else (0, 0, 0)
         self._doc = int(tx.all(NEWEST_DOC, space=space)[0][0])
         self._first_version, self._first_doc = self._version, self._doc
-        self._first_summary = self._summaries
+        self._first_summary, self._first_head = self._summaries, self._heads
         lengths = tx.all("SELECT chat, length FROM sessions WHERE space = :space", space=space)
         self._lengths: dict[str, int] = dict(lengths)
         present = tx.all("SELECT DISTINCT id FROM records WHERE space = :space", space=space)
@@ -211,8 +211,6 @@ class _Merge(_Restore):
         # Chats that got messages, and those whose id belongs to another chat here.
         self._grown: set[str] = set()
         self._others: set[str] = set()
-        # The numbers of heads here, by those of the file.
-        self._numbers: dict[int, int] = {}
         # The numbers in the file of added messages and versions.
         self._docs: list[int] = []
         self._versions: list[int] = []
@@ -334,12 +332,9 @@ class _Merge(_Restore):
         if is_here or length < self._lengths.get(chat, 0):
             self.report.present["heads"] += 1
             return
-        self._heads += 1
-        undone = row["undone"] and self._numbers.get(row["undone"], 0)
-        self._numbers[row["number"]] = self._heads
-        self.add(
-            "heads", {**row, "number": self._heads, "undone": undone, "version": self._at(row["version"])}
-        )
+        number, undone = self._first_head + row["number"], row["undone"] and self._first_head + row["undone"]
+        self.add("heads", {**row, "number": number, "undone": undone, "version": self._at(row["version"])})
+        self._heads = max(self._heads, number)
         self._grown.add(chat)
 
     def _add_summary(self, line: int, row: TableRow) -> None:
