@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_457,
     "safety": 1_710,
     "messages": 851,
-    "store": 5_706,
+    "store": 5_708,
     "llm": 1_220,
     "search": 3_320,
     "dedup": 1_329,

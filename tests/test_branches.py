@@ -16,6 +16,7 @@ from holdfast import Conflict, InvalidInput, Learning, Memory, ToolCall
 from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
+from learning_scripts import Model
 from programs import run_together, start
 from tables import each
 
@@ -331,6 +332,28 @@ def test_only_the_current_branch_is_learned_from_and_what_comes_back_is() -> Non
         chat.rewind(0)
         chat.end()
         memory.learning.work()
+        assert memory.verify().problems == ()
+
+
+def test_what_comes_back_while_a_job_runs_is_learned_from_as_well() -> None:
+    with Memory(":memory:", user="ada", learning=Learning(idle=timedelta(0))) as memory:
+        chat, model, prompts = memory.chat("monday"), Model(), list[str]()
+
+        def answer(prompt: str) -> str:
+            prompts.append(prompt)
+            if len(prompts) == 1:
+                chat.switch(2)
+            return model(prompt)
+
+        chat.append(role="user", content="We moved the shop to Kiel, and it rains there.")
+        chat.append(role="user", content="The cello is in the cellar, with the harp.")
+        chat.rewind(1)
+        chat.append(role="user", content="The dog of the shop is old and sleeps all day.")
+        for _ in range(3):
+            chat.end()
+            memory.learning.work(llm=answer)
+        assert "old and sleeps" in prompts[0]
+        assert any("The cello" in prompt for prompt in prompts)
         assert memory.verify().problems == ()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from holdfast import types
 from holdfast.errors import InvalidInput
 from holdfast.safety.guard import mask
-from holdfast.store import agenda, log, summaries, table_rows, watermarks
+from holdfast.store import agenda, jobs, log, summaries, table_rows, watermarks
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, first_value, retry_transaction
 from holdfast.store.message_rows import as_stored, from_micros, to_row
@@ -187,6 +187,9 @@ class Mover:
         _mark(self.tx, space, self.chat, _after(self._path, common), brought)
         summaries.follow(self.tx, space, self.chat, path)
         watermarks.follow(self.tx, space, self.chat, length, head, brought[0][0] if brought else 0)
+        if brought:
+            # A watermark that a worker is about to store would pass them.
+            jobs.revoke_leases(self.tx, space)
         agenda.touch(self.tx, space)
 
     def rewind(self, to: int, action: Action = "rewind") -> None:
