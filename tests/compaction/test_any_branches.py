@@ -17,6 +17,7 @@ from holdfast import InvalidInput, Memory, Message
 from soak import cases
 
 PLACE = st.floats(0, 1)  # in the branch
+SMALL = lossless(300, turns=0, keep=0, target=0.1)
 
 
 class Branches(RuleBasedStateMachine):
@@ -64,11 +65,15 @@ class Branches(RuleBasedStateMachine):
             self.moves.append(self.head)
             self.head = head
 
-    @initialize(events=EVENTS)
-    def begin(self, events: list[Event]) -> None:
-        self.append(
-            [*events, *[("user", (), "The tulips in the garden of Ada bloom in April. " * 3)] * 20], 0
-        )
+    @initialize(events=EVENTS, place=PLACE)
+    def begin(self, events: list[Event], place: float) -> None:
+        """Begin with two branches that have trees of their own above the one that they share."""
+        turns: list[Event] = [("user", (), "The tulips in the garden of Ada bloom in April. " * 3)] * 20
+        for turn in range(2):
+            self.append([*events, *turns], turn)
+            self.compact(full=True, policy=SMALL)
+            self.rewind(0.4 + place / 2, 1 - turn)
+        self.switch(0, 0)
 
     # What happens
 
@@ -142,7 +147,7 @@ class Branches(RuleBasedStateMachine):
             with pytest.raises(InvalidInput, match="nothing to undo"):
                 self.memory.undo()
 
-    @rule(full=st.booleans(), policy=POLICIES | st.just(lossless(300, turns=0, keep=0, target=0.1)))
+    @rule(full=st.booleans(), policy=POLICIES | st.just(SMALL))
     def compact(self, full: bool, policy: Policy) -> None:
         self.memory.chat("monday").compact(full=full, policy=policy)
 
@@ -179,7 +184,7 @@ def run_machine(memories: tuple[Memory, ...], examples: int, steps: int) -> None
 @pytest.mark.scaled
 def test_any_branches_in_memory() -> None:
     with Memory(":memory:", user="ada", admin=True) as memory:
-        run_machine((memory,), cases(3, 300), 8)
+        run_machine((memory,), cases(3, 300), 10)
 
 
 @pytest.mark.slow
