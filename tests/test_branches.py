@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Conflict, InvalidInput, Learning, Memory, ToolCall
+from holdfast.types import Source
 from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
@@ -276,7 +277,8 @@ def test_recall_finds_the_current_branch_unless_all_are_asked_for(memory: Memory
         "summary",
     }
     chat.rewind(2)
-    for sources in (["message"], ["message", "summary"], ["summary"]):
+    some: list[list[Source]] = [["message"], ["message", "summary"], ["summary"]]
+    for sources in some:
         assert not any("beeches" in hit.text for hit in memory.recall("beeches", sources=sources))
         assert any("beeches" in hit.text for hit in memory.recall("beeches", sources=sources, branches=True))
     assert not any("beeches" in hit.text for hit in chat.search("beeches"))

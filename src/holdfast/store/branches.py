@@ -93,7 +93,7 @@ _WRITTEN = f"SELECT {', '.join(Head._fields)} FROM heads WHERE space = :space OR
 
 def tree(db: Reader, space: str, chat: str) -> ChatTree:
     """Return the tree of a chat, that of an unknown one without messages."""
-    heads = dict(db.all(_HEADS, space=space, chat=chat))
+    heads: dict[int, int] = dict(db.all(_HEADS, space=space, chat=chat))
     return ChatTree(first_value(db, int, _LENGTH, space=space, chat=chat) or 0, heads)
 
 
