@@ -44,5 +44,11 @@ def fill(memory: Memory) -> None:
     memory.scoped(agent="coach").chat("tuesday").append(
         role="user", content="Is the cache of the shop persistent?"
     )
+    other = memory.chat("edited")
+    roles = ("user", "assistant") * 4
+    other.append([{"role": role, "content": f"{role} {n}"} for n, role in enumerate(roles)])
+    other.compact(full=True, budget=20)
+    other.rewind(6)
+    other.edit(5, "another question")
     memory.chat("tuesday").end()
     memory.chat("tuesday").archive()

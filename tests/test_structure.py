@@ -52,7 +52,9 @@ ROOMS = (
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
 # The handles, and what a program imports.
-FRONT = set("holdfast acting_as aio awaiting chat handle memory run runtime scratchpad verify".split())
+FRONT = set(
+    "holdfast acting_as aio awaiting branching chat handle memory run runtime scratchpad verify".split()
+)
 
 
 class Import(NamedTuple):

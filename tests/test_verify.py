@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from every_space import fill_every_space, handles
-from holdfast import Damaged, Memory, verify
+from holdfast import Damaged, Memory
 from holdfast.search import index, segment
+from holdfast.store import log
 from holdfast.types import ToolCall
 from holdfast_cli.formats.everything import export_everything
 from holdfast_cli.formats.export import export_chats, export_chats_as
@@ -165,7 +166,7 @@ LOG: Mapping[str, tuple[str, str, int, str]] = {
 def test_a_session_longer_than_a_page_is_read_to_its_end(
     space: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify, "_BATCH", 5)
+    monkeypatch.setattr(log, "_PAGE", 5)
     tell(space, [Said("a", f"word{n}") for n in range(15)])
     assert space.verify().ok
     assert space.verify().checked["messages"] == 15

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
+from holdfast.branching import Branching, head_of
 from holdfast.compaction.explorer import SearchScope, Sort, SummaryExplorer
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
@@ -22,9 +23,11 @@ from holdfast.run import Run
 from holdfast.safety.guard import Secrets
 from holdfast.scratchpad import Scratchpad, fill_system_text
 from holdfast.store import log, prompt_receipts, sessions, snapshots
+from holdfast.store.branches import path_to
 from holdfast.store.pads import ScratchpadKey
 from holdfast.types import (
     AnyMessage,
+    Branch,
     ChatStats,
     CompactionResult,
     Description,
@@ -56,7 +59,7 @@ if TYPE_CHECKING:
     from holdfast.runtime import Runtime
 
 
-class Chat(Rememberer, PromptMaker):
+class Chat(Rememberer, PromptMaker, Branching):
     """Append to a chat and read it back. Made by `Memory.chat`; handles of one chat are equal."""
 
     def __init__(
@@ -175,7 +178,12 @@ class Chat(Rememberer, PromptMaker):
 
     @logged
     def history(
-        self, limit: int | None = None, *, before: int | None = None, after: int | None = None
+        self,
+        limit: int | None = None,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        branch: Branch | int | None = None,
     ) -> list[Message]:
         """Read messages, oldest first; an unknown chat has none.
 
@@ -183,18 +191,20 @@ class Chat(Rememberer, PromptMaker):
             limit: the latest so many; page back with `before`.
             before: only messages with a smaller `seq`: the first of what you have.
             after: reads the other way, the first messages after that `seq`; 0 for the beginning.
+            branch: of `branches`, or its `head`; None for the current one.
 
         Raises:
-            InvalidInput: a negative number.
+            InvalidInput: a negative number, or no branch of the chat.
 
         """
+        place = self._database, self._scope.space, self._id
         return log.read(
-            self._database,
-            self._scope.space,
-            self._id,
+            *place,
             limit=None if limit is None else check_count(limit, "limit"),
             before=None if before is None else check_count(before, "before"),
             after=None if after is None else check_count(after, "after"),
+            # It is the same for ever.
+            path=None if branch is None else path_to(*place, head_of(branch)),
         )
 
     def stats(self) -> ChatStats:

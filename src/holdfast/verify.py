@@ -20,6 +20,7 @@ from holdfast.search.segment import BadSegment, Segment
 from holdfast.search.source import SearchSource
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import (
+    branches,
     checksums,
     erasure_receipts,
     grants,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
     from holdfast.types import Scope
 
-_BATCH = 4096
 # Rows of a table that are named one by one.
 _NAMED = 20
 
@@ -154,6 +154,7 @@ def _name(table: str, row: Mapping[str, Any]) -> str:
         "erasures": lambda: f"the receipt {row['id']!r}",
         "grants": lambda: f"the grant {row['id']!r}",
         "snapshots": lambda: f"{chat}: its snapshot",
+        "heads": lambda: f"{chat}: its branch {row['number']}",
     }[table]()
 
 
@@ -172,45 +173,50 @@ def _check_session(
 ) -> Iterator[str]:
     """Yield the differences between the messages of a chat, from first to last, and its row."""
     seq, tokens, missing = 0, 0, 0
+    aside, tree = branches.aside(db, space, session.chat), branches.tree(db, space, session.chat)
+    path = tree.path(tree.head)
     times: list[int] = []
     calls: dict[str, bool] = {}  # whether they have a result
     early: dict[str, int] = {}
-    while True:
-        try:
-            page = log.read(db, space, session.chat, after=seq, limit=_BATCH)
-        except Damaged as error:
-            yield f"chat {session.chat!r}: {error.what}"
-            return
-        for message in page:
+    try:
+        for message in log.forward(db, space, session.chat, 0, MAX_COUNT, [(1, MAX_COUNT)]):
             if message.seq != seq + 1:
                 missing += message.seq - seq - 1
                 if not session.erased:
                     yield f"message {write_reference(session.chat, seq + 1)} is missing"
             seq = message.seq
+            if branches.is_on(path, seq) == (seq in aside):
+                name = write_reference(session.chat, seq)
+                yield f"message {name} is marked as of another branch than it is"
+            checked["messages"] += 1
+            checked["tool results"] += len(message.answers)
+            if seq in aside:
+                continue
             tokens += message.tokens
             times.append(to_micros(message.at or EPOCH))
             calls |= {call.id: False for call in message.calls}
             early |= {message.call_id: seq} if message.call_id and not message.answers else {}
-            checked["messages"] += 1
-            checked["tool results"] += len(message.answers)
             if not session.erased and not calls.keys() >= {*message.answers}:
                 name = write_reference(session.chat, seq)
                 yield f"message {name} answers a call that no earlier message made"
             calls |= dict.fromkeys(message.answers, True)
-        if len(page) < _BATCH:
-            break
+    except Damaged as error:
+        yield f"chat {session.chat!r}: {error.what}"
+        return
     unanswered = [call for call, has_result in calls.items() if not has_result]
     checked["unanswered calls"] += len(unanswered)
     for call in early.keys() & unanswered:
         name = write_reference(session.chat, early[call])
         yield f"message {name} is the result of a call that a later message makes: no window shows either"
-    yield from _check_counts(session, seq, tokens, missing, times)
+    yield from _check_counts(session, seq, tokens, missing, times, len(aside))
 
 
 def _check_counts(
-    session: sessions.ChatRow, seq: int, tokens: int, missing: int, times: Sequence[int]
+    session: sessions.ChatRow, seq: int, tokens: int, missing: int, times: Sequence[int], aside: int
 ) -> Iterator[str]:
     """Yield the differences between the row of a chat and the counts of its messages."""
+    if aside != session.aside:
+        yield f"chat {session.chat!r}: its row says {session.aside} messages are aside, {aside} are"
     missing += max(0, session.length - seq) if session.erased else 0
     seq = max(seq, session.length) if session.erased else seq
     if session.erased and missing != session.erased:

@@ -213,3 +213,26 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
     cli.run("erase", "--yes", "--messages", "team#2-3")
     assert [one["seq"] for one in cli.json("show", "team")["messages"]] == [1, 4, 5]
     assert "No messages there." in cli.text("show", "team#7")
+
+
+def test_messages_are_taken_back_and_brought_back(cli: Cli) -> None:
+    assert cli.json("chats", "rewind", "retry-bug", "12") == {
+        "chat": "retry-bug", "messages": 12, "taken_back": 6,
+    }  # fmt: skip
+    assert cli.json("show", "retry-bug")["total"] == 12
+    assert "12 (current)" in cli.text("chats", "branches", "retry-bug")
+    assert "monday" not in cli.text("chats", "branches", "retry-bug", "--switch", "18")
+    heads = cli.json("chats", "branches", "retry-bug")["branches"]
+    assert [(branch["head"], branch["is_current"]) for branch in heads] == [(18, True)]
+    told = cli.text("undo")
+    assert "Went to another branch:" in told
+    assert "retry-bug#12" in told
+    assert "undo branch in retry-bug" in cli.text("changes", "--kind", "branch", "--limit", "1")
+    cli.json("undo")
+    assert cli.json("show", "retry-bug")["total"] == 18
+
+
+def test_what_cannot_be_taken_back_is_refused(cli: Cli) -> None:
+    assert "not on the current branch" in cli.complaint("chats", "rewind", "retry-bug", "99")
+    assert "tool call" in cli.complaint("chats", "rewind", "retry-bug", "2")
+    assert "No branch" in cli.complaint("chats", "branches", "retry-bug", "--switch", "5")

@@ -48,6 +48,7 @@ def answers(memory: Memory) -> dict[str, Any]:
     return {
         "chats": chats,
         "messages": {info.id: memory.chat(info.id).history() for info in chats},
+        "branches": {info.id: memory.chat(info.id).branches() for info in chats},
         "trees": {info.id: memory.chat(info.id).tree() for info in chats},
         "windows": {info.id: memory.chat(info.id).window(budget=500) for info in chats},
         "records": memory.records(),
@@ -69,7 +70,8 @@ def test_everything_comes_back_equal(memory: Memory, tmp_path: Path) -> None:
     with Memory(":memory:", tenant="other", user="eve") as copy:
         report = import_paths(copy, path)
         assert (report.problems, report.renumbered) == ((), 0)
-        assert report.added == sum(len(messages) for messages in expected["messages"].values())
+        counts = [memory.chat(info.id).stats() for info in expected["chats"]]
+        assert report.added == sum(each.messages + each.aside for each in counts)
         assert all_rows(copy) == before
         assert (copy.verify().problems, copy.verify().unproven) == ((), 0)
         found = answers(copy)

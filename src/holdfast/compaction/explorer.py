@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import Secrets, is_masked, mask_name, masked_hit
 from holdfast.search.display import Display
-from holdfast.store import log, summaries
+from holdfast.store import branches, log, summaries
 from holdfast.types import (
     MAX_COUNT,
     Description,
@@ -74,15 +74,19 @@ class SummaryExplorer:
         with self.database.one_read():
             space, summary = self._find(id)
             after, last = _last_seen(cursor, summary), summary.last
-            if not summary.depth:
-                messages = _within(log.forward(self.database, space, summary.chat, after, last), cap)
+            parts = self._parts(space, summary) if summary.depth else []
+            if not parts:
+                messages = _within(self._messages(space, summary, after), cap)
                 last = messages[-1].seq if messages else last
-            elif children := _within(
-                [part for part in self._parts(space, summary) if part.first > after], cap
-            ):
+            elif children := _within([part for part in parts if part.first > after], cap):
                 last = children[-1].last
         more = last < summary.last
         return Expansion(summary, messages, children, more, str(last) if more else None)
+
+    def _messages(self, space: str, summary: Summary, after: int) -> Iterator[Message]:
+        """Iterate over the messages of a summary after one, also if they are on another branch."""
+        path = branches.tree(self.database, space, summary.chat).path(summary.last)
+        return log.forward(self.database, space, summary.chat, after, summary.last, path)
 
     def _parts(self, space: str, summary: Summary) -> list[Summary]:
         return summaries.children(self.database, space, summary.chat, summary.id)

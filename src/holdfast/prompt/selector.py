@@ -65,7 +65,8 @@ def selector(
     `stats` are its totals, `frontier` its summaries that are part of no other, oldest first. A window that
     begins within a turn has its request before it, where both fit and no summary has it; the newest always.
     """
-    log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
+    gone = stats.erased + stats.aside
+    log = ChatLog(newest_first, stats.messages + gone, stats.stored_tokens, gone)
     if isinstance(policy, Chosen):
         why = f"not chosen by {name_of(policy)}"
         return lambda budget, *_: choose_by(log, policy.policy.choose, min(budget, policy.budget), why)

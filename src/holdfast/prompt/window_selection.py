@@ -61,15 +61,15 @@ class Reach:
 class ChatLog:
     """The messages of a chat from the newest back, read again as often as needed.
 
-    They are those after the seq `start` up to the seq `length`. `tokens` is what all of them cost, `erased`
-    how many of them are gone.
+    They are those after the seq `start` up to the seq `length`. `tokens` is what all of them cost, `gone`
+    how many of the numbers are of others: erased, or of other branches.
     """
 
     def __init__(
-        self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0, start: int = 0
+        self, newest_first: Iterable[Message], length: int, tokens: int, gone: int = 0, start: int = 0
     ) -> None:
         (self._messages,) = tee(newest_first, 1)
-        self.length, self.tokens, self.erased, self.start = length, tokens, erased, start
+        self.length, self.tokens, self.gone, self.start = length, tokens, gone, start
 
     def __iter__(self) -> Iterator[Message]:
         return copy(self._messages)
@@ -80,9 +80,9 @@ class ChatLog:
             return self
         start = summaries[-1].last
         tokens = self.tokens - sum(summary.source_tokens for summary in summaries)
-        erased = self.erased + self.start - start + sum(summary.messages for summary in summaries)
+        gone = self.gone + self.start - start + sum(summary.messages for summary in summaries)
         later = takewhile(lambda message: message.seq > start, self)
-        return ChatLog(later, self.length, tokens, erased, start)
+        return ChatLog(later, self.length, tokens, gone, start)
 
 
 def choose(log: ChatLog, reach: Reach) -> Window:
@@ -170,7 +170,7 @@ def _window(
     cuts = ((message, originals[message.seq]) for message in messages if message.seq in originals)
     shortened = tuple(Shortened(cut.seq, whole.tokens, whole.tokens - cut.tokens) for cut, whole in cuts)
     omitted = _merge(left_out)
-    count = log.length - log.start - log.erased - len(messages) - len(left_out)
+    count = log.length - log.start - log.gone - len(messages) - len(left_out)
     if older.end > log.start + 1 and count > 0:
         stated = tokens + sum(gap.tokens for gap in omitted) + sum(cut.saved for cut in shortened)
         unread = max(0, log.tokens - stated)

@@ -39,6 +39,7 @@ class RecallFilters(TypedDict, total=False):
     where: Mapping[str, object] | None
     min_score: float
     prefer: Prefer | None
+    branches: bool
 
 
 class RecallOptions(RecallFilters, total=False):

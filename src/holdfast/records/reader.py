@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.records.draft import check_tags, policy, unknown_version
-from holdfast.store import erasure_receipts, grants, records, summaries
+from holdfast.store import branches, erasure_receipts, grants, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
@@ -33,6 +33,7 @@ OTHER_CHANGES: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
     "summary": summaries.changes,
     "erasure": erasure_receipts.changes,
     "grant": grants.changes,
+    "branch": branches.changes,
 }
 
 

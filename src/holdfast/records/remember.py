@@ -313,9 +313,10 @@ class RecordWrites(Rememberer):
     def undo(self, *, by: Writer | None = None) -> list[Record]:
         """Undo the newest call that is not undone yet, whoever made it.
 
-        A second `undo` undoes the call before. Each writes new versions, so nothing is lost. Without
-        `by`, and outside of an `acting_as` that names a writer, what an agent may not change is left as it
-        is.
+        A second `undo` undoes the call before. Each writes new versions, so nothing is lost. Where a chat was
+        rewound, edited or switched last, it goes back to the branch before, and no record is returned.
+        Without `by`, and outside of an `acting_as` that names a writer, what an agent may not change is left
+        as it is.
 
         Args:
             by: who does it; see `Memory`.

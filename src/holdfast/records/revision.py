@@ -23,7 +23,7 @@ from holdfast.records.draft import (
 from holdfast.records.intake import Intake, overwrite
 from holdfast.records.moving import undo_linked
 from holdfast.safety.guard import mask
-from holdfast.store import record_changes, records, runs
+from holdfast.store import branches, record_changes, records, runs
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_changes import Writing
@@ -219,6 +219,11 @@ def undo(intake: Intake, *, is_named: bool = True) -> list[Record]:
     allowed = intake.by if is_named else "agent"
     with intake.writing() as changes:
         versions = record_changes.undoable_versions(changes.tx, intake.space, intake.agents)
+        moved = branches.undoable(changes.tx, intake.space, intake.agents)
+        if moved and moved.version >= max(versions, default=0):
+            mover = branches.Mover(changes.tx, intake.scope, moved.chat, intake.now)
+            mover.move(moved.before, "undo", moved.number)
+            return []
         if not versions:
             raise InvalidInput("There is nothing to undo.", "Remember something first.")
         written = [_undo_one(intake, changes, version, versions[-1], allowed) for version in versions]

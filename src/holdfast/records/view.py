@@ -66,6 +66,7 @@ class RecordReads(Handle):
         where: Mapping[str, object] | None = None,
         min_score: float = 0.0,
         prefer: Prefer | None = None,
+        branches: bool = False,
         per_kind: int | None = None,
         secrets: Secrets = "mask",
         meaning: float | None = None,
@@ -96,6 +97,7 @@ class RecordReads(Handle):
             min_score: the least probability, from 0 to 1, with which a hit answers; see `Hit`.
             prefer: "latest" puts the later of messages first that answer nearly as well, of whichever chats;
                 within a chat that is always so.
+            branches: also what was taken back, of all branches of chats; see `Chat.rewind`.
             per_kind: at most so many records of each kind, in place of `limit` and `sources`.
             secrets: "mask" or "show", of credentials in hits.
             meaning: of a memory with an embedder, the weight of meaning against words, from 0 (words alone)
@@ -107,9 +109,9 @@ class RecordReads(Handle):
             InvalidInput: the query is blank, a filter is of the wrong kind, or `fresh` without an embedder.
 
         """
-        wanted: RecallFilters = {"sources": sources, "chat": chat, "outside": outside, "prefer": prefer}
-        wanted |= {"roles": roles, "kinds": kinds, "tags": tags, "trust": trust, "where": where}
-        wanted |= {"since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
+        wanted: RecallFilters = {"sources": sources, "chat": chat, "outside": outside, "branches": branches}
+        wanted |= {"kinds": kinds, "tags": tags, "trust": trust, "where": where, "min_score": min_score}
+        wanted |= {"roles": roles, "since": since, "until": until, "valid_at": valid_at, "prefer": prefer}
         reader = self._reader
         masked, each = is_masked(secrets), None
         if per_kind is not None:
@@ -144,6 +146,7 @@ class RecordReads(Handle):
         where: Mapping[str, object] | None = None,
         min_score: float = 0.0,
         prefer: Prefer | None = None,
+        branches: bool = False,
         secrets: Secrets = "mask",
         meaning: float | None = None,
     ) -> Explanation:
@@ -169,6 +172,7 @@ class RecordReads(Handle):
             where: a filter on metadata.
             min_score: the least probability with which a hit answers.
             prefer: "latest" for the later of messages first.
+            branches: what was taken back as well.
             secrets: "mask" or "show", of credentials.
             meaning: the weight of meaning against words.
 
@@ -177,9 +181,9 @@ class RecordReads(Handle):
                 this scope.
 
         """
-        wanted: RecallFilters = {"sources": sources, "chat": chat, "outside": outside, "prefer": prefer}
-        wanted |= {"roles": roles, "kinds": kinds, "tags": tags, "trust": trust, "where": where}
-        wanted |= {"since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
+        wanted: RecallFilters = {"sources": sources, "chat": chat, "outside": outside, "branches": branches}
+        wanted |= {"kinds": kinds, "tags": tags, "trust": trust, "where": where, "min_score": min_score}
+        wanted |= {"roles": roles, "since": since, "until": until, "valid_at": valid_at, "prefer": prefer}
         reader = self._reader
         masked = is_masked(secrets)
         # numpy is loaded by the first recall.
@@ -281,12 +285,12 @@ class RecordReads(Handle):
     ) -> list[Change]:
         """List what changed, the newest first: by whom, when, and the text before and after.
 
-        Compactions, erasures and grants are among them, as of their times; they are no versions, and `undo`
-        passes them over. The receipt of an erasure is its `erasure`.
+        Compactions, erasures, grants and rewinds are among them, as of their times; they are no versions, and
+        `undo` passes them over, but for rewinds. The receipt of an erasure is its `erasure`.
 
         Args:
             kind: only records of this kind; "summary" for compactions, "erasure" for erasures, "grant" for
-                grants and revocations.
+                grants and revocations; "branch" for rewinds, edits and switches of chats.
             id: only of this record, summary or erasure.
             limit: at most so many.
 
@@ -312,7 +316,7 @@ class RecordReads(Handle):
         at = reader.moment().version
         with db.one_read():
             written = [] if is_other else record_changes.read(db, space, at, **wanted)
-            names_other = not identity or identity.startswith(("sum_", "era_", "gra_"))
+            names_other = not identity or identity.startswith(("sum_", "era_", "gra_", "bra_"))
             read = tuple(OTHER_CHANGES) if names_other else ()
             others = [filter(is_shown, OTHER_CHANGES[key](db, space)) for key in read if kind in (None, key)]
             by_time = merge(written, *others, key=lambda change: change.at, reverse=True)

@@ -21,6 +21,7 @@ from holdfast.types import (
     Untrusted,
     as_time,
     check_count,
+    check_flag,
     check_name,
     check_several,
 )
@@ -45,7 +46,8 @@ class Filters:
     all of them, or nowhere. `echo` is `hash_same` of a text that no hit may say, 0 for none. `as_of` maps the
     name of a space to the version and the message as of which it is read; other spaces are read as of now.
     `candidates` bounds the number of records that are read to find `limit` of them. With `trust`, records are
-    those in quarantine. With `answers`, a message that ends with a question is followed by its answer.
+    those in quarantine. With `answers`, a message that ends with a question is followed by its answer. With
+    `branches`, all branches of chats are read.
     """
 
     sources: frozenset[str] = frozenset(("message", "record"))
@@ -67,6 +69,7 @@ class Filters:
     where: Where | None = None
     echo: int = 0
     answers: bool = False
+    branches: bool = False
     as_of: Mapping[str, AsOf] = field(default_factory=dict)
 
     def is_outside(self, chat: str) -> bool:
@@ -95,6 +98,7 @@ def check(
     limit: int = 10,
     min_score: float = 0.0,
     prefer: Prefer | None = None,
+    branches: bool = False,
     as_of: Mapping[str, AsOf] | None = None,
     zone: tzinfo = UTC,
 ) -> Filters:
@@ -120,6 +124,7 @@ def check(
         limit=check_count(limit, "limit"),
         min_score=check_share(min_score, "min_score"),
         later="all" if _is_given(prefer, "prefer", "latest") else "chat",
+        branches=check_flag(branches, "branches"),
         as_of=as_of or {},
     )
 

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic
 
+import numpy as np
+
 from holdfast.errors import Denied, HoldfastError, Unavailable
 from holdfast.events import Event, Events, Indexing
 from holdfast.search import segment as segments
@@ -73,6 +75,8 @@ class Index(Generic[C]):
         # Too few documents to be frozen.
         self._newest: list[Segment] = []
         self.columns = self.source.columns()
+        # The documents of other branches, as of so many moves of heads.
+        self._heads, self._aside = 0, np.empty(0, np.int64)
         # Those of the embedder of this process after its first use; they may include erased documents.
         self.vectors: VectorCache | None = None
 
@@ -92,12 +96,18 @@ class Index(Generic[C]):
         """All segments, in the order of their documents."""
         return [*self._segments, *filter(None, [self._unstored]), *self._newest]
 
-    def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
-        """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
+    def view(self, terms: Sequence[int], agent: str, as_of: AsOf, *, branches: bool = False) -> SourceView[C]:
+        """Return the view of an agent as of a version, with the postings of terms given by their hashes.
+
+        It has all branches of chats if these are wanted, or it is as of an earlier version.
+        """
         joined = self.source.joined(self._database, self.space, agent)
         viewer = Viewer(agent, joined, shared=self.source.shared)
         as_of = as_of if self.source.versioned else NOW
         visible = self.columns.visible(viewer, as_of)
+        if len(self._aside) and not branches and as_of[1:] == NOW[1:]:
+            visible = np.arange(self.covered + 1) > 0 if visible is None else visible
+            visible[self._aside] = False
         postings = Postings(terms, self.parts, self.columns, visible)
         of_space = self.source, self._database, self.space, viewer, as_of
         return SourceView(*of_space, self.columns, visible, postings, self.meta)
@@ -116,7 +126,8 @@ class Index(Generic[C]):
 
     def is_behind(self, state: stored.IndexState) -> bool:
         """Return whether there is anything to `refresh`, or to count."""
-        return not self.counted or state.epoch != self._epoch or self._last(state) != self.covered
+        is_other = (state.epoch, state.heads) != (self._epoch, self._heads)
+        return not self.counted or is_other or self._last(state) != self.covered
 
     def is_near(self, state: stored.IndexState, vectors: VectorSet | None) -> bool:
         """Return whether to refresh only has to add a few documents and vectors, and freezes none."""
@@ -162,6 +173,9 @@ class Index(Generic[C]):
             if self.covered == newest and newest - before >= WORTH_STORING:
                 # Where another process was quicker, it goes on from the segments of that.
                 self.freeze()
+        if state.heads != self._heads:
+            self._aside = np.array(self.source.aside(self._database, self.space), np.int64)
+            self._heads = state.heads
 
     def _tell(self, share: float, total: int) -> None:
         """Report the share of the uncovered documents that is done, as an event."""

@@ -24,8 +24,9 @@ from holdfast.search.source import (
     time_masks,
     where_masks,
 )
-from holdfast.store import log, segments, sessions
+from holdfast.store import branches, log, segments, sessions
 from holdfast.store.message_rows import EPOCH, from_micros
+from holdfast.store.records import NOW
 from holdfast.text import prose
 from holdfast.text.dates import spans
 from holdfast.text.sentences import asks_only, is_question
@@ -102,6 +103,9 @@ class MessageRanking:
             for ranked, hit in hits.items():
                 if ranked.place == place and is_question(hit.text):
                     doc = int(columns.next[ranked.rank.doc])
+                    while doc and view.visible is not None and not view.visible[doc]:
+                        # Of another branch.
+                        doc = int(columns.next[doc])
                     role = roles[columns.actor[doc]] if doc else "tool"
                     is_other = columns.actor[doc] != columns.actor[ranked.rank.doc] and role != "tool"
                     # What people tell each other may well end with a question that is a courtesy.
@@ -212,8 +216,8 @@ def _masks(
     yield from time_masks(columns.at[docs], filters)
     yield from where_masks(view, docs, filters)
     if view.visible is not None:
-        # A neighbour of a visible message may be a later one.
-        yield "version", view.visible[docs]
+        # A neighbour of a visible message may be a later one, or of another branch.
+        yield "branch" if view.as_of[1:] == NOW[1:] else "version", view.visible[docs]
 
 
 def _look_up(view: SourceView[MessageColumns], reference: str, _filters: Filters) -> Document | None:
@@ -237,4 +241,6 @@ def _read_messages(database: Database, space: str, after: int, limit: int) -> It
         yield IndexedDocument(doc, chat, agent, role, name or "", at, prose.passages(said), output)
 
 
-MESSAGES = SearchSource("message", MessageColumns, _read_messages, _masks, _look_up, joined=sessions.joined)
+MESSAGES = SearchSource(
+    "message", MessageColumns, _read_messages, _masks, _look_up, None, sessions.joined, branches.aside_docs
+)

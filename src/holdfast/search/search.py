@@ -38,7 +38,6 @@ from holdfast.types.messages import changed
 if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.store.database import Database
-    from holdfast.store.records import AsOf
     from holdfast.types.where import Where
 
 # Records that share most with a text, among which `similar` looks for those of one kind and target.
@@ -362,24 +361,24 @@ class SearchReader:
 
     def matched(self, space: str, query: Query, filters: Filters) -> Iterator[list[Matched]]:
         """Yield the views of each group of sources in a space, with the terms of the query."""
-        as_of = filters.as_of_in(space)
         every = [index for index in self._indexes[space] if index.covered]
         for group in _GROUPS:
             names = filters.sources.intersection(source.name for source in group)
             indexes = [index for index in every if index.source.name in names]
             if not indexes:
                 continue
-            views = [self._view(index, query.terms, as_of) for index in indexes]
+            views = [self._view(index, query.terms, filters) for index in indexes]
             if meant := _slips(query, views, indexes):
                 words = (word._replace(related=meant.get(word.term, word.related)) for word in query.words)
                 query = replace(query, words=tuple(words))
-                views = [self._view(index, query.terms, as_of) for index in indexes]
+                views = [self._view(index, query.terms, filters) for index in indexes]
             terms = match_terms(query, [view.postings for view in views])
             yield list(map(Matched, views, terms))
 
-    def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
+    def _view(self, index: Index[Any], terms: Sequence[int], filters: Filters) -> SourceView[Any]:
         """Return the view of a source, with its vectors if the query has one of their dimension."""
-        view, meaning = index.view(terms, self.scope.agent, as_of), self._meaning
+        as_of, meaning = filters.as_of_in(index.space), self._meaning
+        view = index.view(terms, self.scope.agent, as_of, branches=filters.branches)
         kept = index.vectors
         if meaning is None or meaning.vector is None or kept is None:
             return view
@@ -399,7 +398,7 @@ class SearchReader:
     def similar(self, space: str, query: Query, filters: Filters) -> list[tuple[Record, float]]:
         """Return the records of a space that match a query, best first, and how each stands out."""
         (index,) = self._indexes[space]
-        view = self._view(index, query.terms, filters.as_of_in(space))
+        view = self._view(index, query.terms, filters)
         (terms,) = match_terms(query, [view.postings])
         matched = Matched(view, terms)
         pairs = best_rows(matched, query, filters, ROWS)[1] if terms or view.near else []

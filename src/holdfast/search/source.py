@@ -65,8 +65,8 @@ class SearchSource(Generic[C]):
     filter and a mask of documents, and `look_up` returns the document of a reference, None if the view does
     not show it. `rows` is None for messages, which are ranked in all spaces at once. `joined` returns the
     names of documents of other agents that an agent sees; `shared` is whether it sees those of no agent as
-    well. `stored` is whether its segments are kept in the database, and `versioned` whether an earlier
-    version of the space has other documents.
+    well. `aside` returns the documents of branches that are not current. `stored` is whether its segments are
+    kept in the database, and `versioned` whether an earlier version of the space has other documents.
     """
 
     name: Source
@@ -76,6 +76,7 @@ class SearchSource(Generic[C]):
     look_up: Callable[[SourceView[C], str, Filters], Document | None]
     rows: RowHits | None = None
     joined: Callable[[Database, str, str], frozenset[str]] = lambda *_: frozenset()
+    aside: Callable[[Database, str], Sequence[int]] = lambda *_: ()
     shared: bool = False
     stored: bool = True
     versioned: bool = True

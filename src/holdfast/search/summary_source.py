@@ -67,5 +67,6 @@ SUMMARIES = SearchSource(
     ROWS.look_up,
     ROWS,
     summaries.joined,
+    summaries.aside,
     versioned=False,
 )

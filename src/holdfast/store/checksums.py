@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Value
 
 # The tables with checksums, and their columns that change later. `verify` counts the messages of `sessions`
-# again; the number of an erasure receipt belongs to its database, and its rewritten files are known later.
+# again, and looks up on which branch each is; the number of an erasure receipt belongs to its database, and
+# its rewritten files are known later.
 CHANGING: Mapping[str, tuple[str, ...]] = {
     "sessions": (
         *("length", "tokens", "oldest", "newest", "erased"),
-        *("covered", "covered_messages", "covered_tokens", "summary_tokens"),
+        *("covered", "covered_messages", "covered_tokens", "summary_tokens", "aside"),
     ),
-    "messages": (),
+    "messages": ("aside",),
+    "heads": (),
     "records": ("ended",),
     "summaries": ("ended", "parent"),
     "pads": (),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.store import (
     agenda,
+    branches,
     imports,
     jobs,
     prompt_receipts,
@@ -23,6 +24,7 @@ from holdfast.store.database import PurgeResult, decoding, retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
 from holdfast.store.log import title_of
 from holdfast.store.record_erasure import RecordEraser
+from holdfast.store.sessions import RECOUNTED
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_flag, check_name, check_range
 from holdfast.types.references import write_reference
 
@@ -49,16 +51,12 @@ _KEEP_NUMBERS = """
         docs = CASE WHEN excluded.docs > spaces.docs THEN excluded.docs ELSE spaces.docs END"""
 _DELETE_EPISODE = """
     DELETE FROM watermarks WHERE space = :space AND chat = :chat AND kind IN ('episode', 'episode:rules')"""
-_COUNT_MESSAGES = """
-    UPDATE sessions SET title = :title, (erased, tokens, oldest, newest) = (
-        SELECT sessions.length - count(*), coalesce(sum(m.tokens), 0),
-            coalesce(min(m.at), sessions.oldest), coalesce(max(m.at), sessions.newest)
-        FROM messages m WHERE m.space = :space AND m.chat = :chat)
-    WHERE space = :space AND chat = :chat"""
+_COUNT_MESSAGES = f"""
+    UPDATE sessions SET title = :title, {RECOUNTED} WHERE space = :space AND chat = :chat"""
 _RECORD = "id = :id OR id IN (SELECT id FROM records WHERE space = :space AND replaces = :id)"
 _SHOWN = "SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL"
 _SET_SHOWN = "UPDATE messages SET shown = :left WHERE space = :space AND chat = :chat AND seq = :seq"
-_CHAT_TABLES = ("sessions", "pads", "items", "snapshots", "receipts", "runs", "jobs", "watermarks")
+_CHAT_TABLES = ("sessions", "heads", "pads", "items", "snapshots", "receipts", "runs", "jobs", "watermarks")
 _OF_CHAT = {
     **{
         name: f"DELETE FROM {name} WHERE space = :space AND chat = :chat RETURNING 1" for name in _CHAT_TABLES
@@ -288,6 +286,7 @@ class _Eraser:
             title = ""
         with resealing(self._tx, "sessions", self._space, "chat = :chat", chat=chat):
             self._tx.all(_COUNT_MESSAGES, title=title, **keys)
+        branches.settle(self._tx, self._space, chat)
 
     def _remove_names(self) -> None:
         """Remove erased names from the lists of what prompts have shown; the answers to the prompts stay."""

@@ -12,7 +12,7 @@ from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
 from holdfast.store import agenda, prompt_receipts, table_rows
 from holdfast.store.checksums import digest, resealing, seal, seal_without_numbers, sealer
-from holdfast.store.database import batched, decoding, retry_transaction
+from holdfast.store.database import batched, decoding, first_value, retry_transaction
 from holdfast.store.message_rows import (
     WITH_VERDICTS,
     WITHOUT_VERDICTS,
@@ -22,7 +22,7 @@ from holdfast.store.message_rows import (
     to_messages,
     to_row,
 )
-from holdfast.store.sessions import agent_values, join, write_label
+from holdfast.store.sessions import ON_BRANCH, agent_values, join, write_label
 from holdfast.text.late_pattern import late_pattern
 from holdfast.types import MAX_COUNT, Message, ToolCall
 from holdfast.types.references import write_reference
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
     from holdfast.store.prompt_receipts import LastPrompt
     from holdfast.store.sessions import ChatLabel
-    from holdfast.types import Scope
+    from holdfast.types import Range, Scope
 
 # Rows read at once when a reader does not say how many it will need.
 _PAGE = 256
@@ -50,14 +50,16 @@ NEWEST_DOC = """
 COUNTED = """
         length = length + :length,
         tokens = tokens + :tokens,
-        oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
-        newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END"""
+        oldest = CASE WHEN :oldest < oldest OR length = erased + aside THEN :oldest ELSE oldest END,
+        newest = CASE WHEN :newest > newest OR length = erased + aside THEN :newest ELSE newest END"""
 _ADD_TO_SESSION = f"""
     UPDATE sessions SET {COUNTED}
     WHERE space = :space AND chat = :chat
-    RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined, ({agenda.IS_TOUCHED}) AS touched"""
+    RETURNING length, title, ({NEWEST_DOC}) AS doc, agent, joined, ({agenda.IS_TOUCHED}) AS touched, aside"""
 _SET_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
+_ASIDE_OF = "SELECT aside FROM messages WHERE space = :space AND chat = :chat AND seq = :seq"
+_IS_ASIDE = "AND chat = :chat AND given = 1 AND aside = 1"
 
 
 @retry_transaction
@@ -165,6 +167,11 @@ def _split_present(
             )
         if twin is row:
             fresh.append(row)
+    if present and (aside := [id for (id,) in _rows_in(tx, "id", [*present], _IS_ASIDE, "id", **keys)]):
+        raise Conflict(
+            f"The message with the id {aside[0]!r} is on another branch of chat {keys['chat']!r}.",
+            "Switch to that branch, or give the message another id.",
+        )
     return fresh, present
 
 
@@ -210,7 +217,7 @@ def _insert(
     session = tx.all(_ADD_TO_SESSION, **counted)
     if not session:
         session = _begin_session(tx, counted, agent=agent, title=title_of(*requests), created=now)
-    length, title, doc, owner, joined, is_touched = session[0]
+    length, title, doc, owner, joined, is_touched, aside = session[0]
     if not is_touched:
         agenda.touch(tx, space)
     if agent not in ("", owner, *(joined or "").split("\n")):
@@ -230,7 +237,7 @@ def _insert(
         if not row["id"]:
             row["id"] = f"{doc + n:012x}{random.getrandbits(32):08x}"
         if row["calls"] or row["answers"]:
-            _link_calls(tx, keys, row)
+            _link_calls(tx, keys, row, has_branches=aside > 0)
         row["checksum"] = checksum(row)
     tx.add_messages(table_rows.insertion("messages", tuple(rows[0])), rows)
 
@@ -239,10 +246,10 @@ def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -
     doc = tx.all(NEWEST_DOC, space=str(counted["space"]))[0][0]
     row = {**counted, **fields, "born": doc + 1, "archived": 0, "channel": None, "meta": None, "joined": None}
     table_rows.add(tx, "sessions", {**row, "checksum": seal("sessions", row, tx.key)})
-    return [(row["length"], row["title"], doc, row["agent"], None, 0)]
+    return [(row["length"], row["title"], doc, row["agent"], None, 0, 0)]
 
 
-def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
+def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any], *, has_branches: bool) -> None:
     """Index the calls of a message; of the calls that it answers, keep those of this chat."""
     if row["calls"]:
         made = [{**keys, "call": call_key(call[0]), "seq": row["seq"]} for call in json.loads(row["calls"])]
@@ -250,13 +257,27 @@ def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> 
     elif row["answers"]:
         claimed = json.loads(row["answers"])
         present = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
+        if present and has_branches:
+            present = [call for call in present if _is_on_branch(tx, keys, call, row["seq"])]
         row["answers"] = json.dumps(present) if present else None
+
+
+def _is_on_branch(tx: Connection, keys: dict[str, Value], call: str, seq: int) -> bool:
+    """Return whether a message of the current branch, before one that is appended, made a call."""
+    space, chat = str(keys["space"]), str(keys["chat"])
+    newest = int(tx.all(_FIND_CALL, **keys, call=call_key(call))[0][0])
+    aside = first_value(tx, int, _ASIDE_OF, **keys, seq=newest)
+    if aside is None:
+        # Appended with it, and not inserted yet.
+        return newest < seq
+    # Another branch may use the same id.
+    return not aside or any(call in line.calls for line in outline(tx, space, chat, 0))
 
 
 def call_of(db: Reader, space: str, chat: str, call: str) -> ToolCall | None:
     """Return a call of a chat by its id, None if no message made it."""
     rows = db.all(_FIND_CALL, space=space, chat=chat, call=call_key(call))
-    messages = [message for (seq,) in rows for message in read(db, space, chat, after=seq - 1, limit=1)]
+    messages = [message for (seq,) in rows for message in read(db, space, chat, path=[(seq, seq)])]
     return next((made for message in messages for made in message.calls if made.id == call), None)
 
 
@@ -283,15 +304,25 @@ def read(
     after: int | None = None,
     before: int | None = None,
     limit: int | None = None,
+    path: Sequence[Range] | None = None,
 ) -> list[Message]:
-    """Return messages in order: the oldest `limit` after a seq, or else the newest `limit` before a seq."""
+    """Return messages in order: the oldest `limit` after a seq, or else the newest `limit` before a seq.
+
+    They are those of the current branch, or of a path as rising ranges of seqs.
+    """
     order = "ASC" if after is not None and before is None else "DESC"
-    values = {"after": after or 0, "before": MAX_COUNT if before is None else before}
+    after, before = after or 0, MAX_COUNT if before is None else before
+    condition = ON_BRANCH if path is None else ""
     sql = f"""
         SELECT {WITH_VERDICTS} FROM messages
-        WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before
+        WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before {condition}
         ORDER BY seq {order} LIMIT :limit"""
-    rows = db.all(sql, space=space, chat=chat, limit=MAX_COUNT if limit is None else limit, **values)
+    rows: list[Row] = []
+    for first, last in ((1, MAX_COUNT),) if path is None else path if order == "ASC" else reversed(path):
+        span = {"after": max(after, first - 1), "before": min(before, last + 1)}
+        most = MAX_COUNT if limit is None else limit - len(rows)
+        if most and span["after"] < span["before"]:
+            rows += db.all(sql, space=space, chat=chat, limit=most, **span)
     return to_messages(rows if order == "ASC" else reversed(rows), repeat(chat))
 
 
@@ -305,7 +336,7 @@ def backward(
     """
     sql = f"""
         SELECT {WITH_VERDICTS if verdicts else WITHOUT_VERDICTS} FROM messages
-        WHERE space = :space AND chat = :chat AND seq < :before ORDER BY seq DESC LIMIT :page"""
+        WHERE space = :space AND chat = :chat AND seq < :before {ON_BRANCH} ORDER BY seq DESC LIMIT :page"""
     before, page = MAX_COUNT, max(8, min(expected, 4096))
     while True:
         rows = db.all(sql, space=space, chat=chat, before=before, page=page)
@@ -315,10 +346,12 @@ def backward(
         before, page = rows[-1][0], max(16, page // 2)
 
 
-def forward(db: Reader, space: str, chat: str, after: int, last: int) -> Iterator[Message]:
-    """Iterate over a chat from after one seq to another, a page at a time."""
+def forward(
+    db: Reader, space: str, chat: str, after: int, last: int, path: Sequence[Range] | None = None
+) -> Iterator[Message]:
+    """Iterate over a chat, or a path as of `read`, from after one seq to another, a page at a time."""
     while after < last:
-        page = read(db, space, chat, after=after, limit=_PAGE)
+        page = read(db, space, chat, after=after, limit=_PAGE, path=path)
         yield from (message for message in page if message.seq <= last)
         if len(page) < _PAGE:
             return
@@ -333,7 +366,7 @@ def newest_instructions(db: Reader, space: str, chat: str, before: int) -> Messa
     sql = f"""
         SELECT {WITHOUT_VERDICTS} FROM messages
         WHERE space = :space AND chat = :chat AND seq < :before AND seq > :after
-        AND role IN ('system', 'developer') ORDER BY seq DESC LIMIT 1"""
+        AND role IN ('system', 'developer') {ON_BRANCH} ORDER BY seq DESC LIMIT 1"""
     first = read(db, space, chat, after=0, limit=1)
     if not first or first[0].seq >= before or first[0].role not in ("system", "developer"):
         return None
@@ -358,9 +391,9 @@ def outline(db: Reader, space: str, chat: str, after: int) -> list[MessageOutlin
         Damaged: the calls of one cannot be decoded.
 
     """
-    sql = """
+    sql = f"""
         SELECT seq, tokens, role, calls, answers FROM messages
-        WHERE space = :space AND chat = :chat AND seq > :after ORDER BY seq"""
+        WHERE space = :space AND chat = :chat AND seq > :after {ON_BRANCH} ORDER BY seq"""
     outlines = []
     with decoding(f"A message after {write_reference(chat, after)}"):
         for seq, tokens, role, calls, answers in db.all(sql, space=space, chat=chat, after=after):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store.database import DECODING_ERRORS, damage_error
+from holdfast.store.sessions import ON_BRANCH
 from holdfast.text.json_text import load_object
 from holdfast.types import MAX_COUNT
 from holdfast.types.references import write_reference
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from holdfast.store.database import Reader
     from holdfast.types import Role
 
-_READ = """
+_READ = f"""
     SELECT seq, id, role, content, raw, meta FROM messages
-    WHERE space = :space AND chat = :chat AND seq < :before ORDER BY seq DESC LIMIT :limit"""
+    WHERE space = :space AND chat = :chat AND seq < :before {ON_BRANCH} ORDER BY seq DESC LIMIT :limit"""
 
 
 class Payload(NamedTuple):

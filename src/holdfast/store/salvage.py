@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
-from holdfast.store import erasure_receipts, summaries, vectors
+from holdfast.store import branches, erasure_receipts, summaries, vectors
 from holdfast.store.atomic_file import new_file
 from holdfast.store.checksums import seal
 from holdfast.store.connect import open_database
@@ -123,7 +123,10 @@ class _Salvage:
         missing = 0
         for chat in sorted({*chats, *sessions}):
             missing += self._recount(tx, space, chat, chats[chat], sessions.get(chat))
-            self._check_tree(tx, space, chat, chats[chat])
+            self._check_tree(tx, space, chat, [row for row in chats[chat] if not row["aside"]])
+            branches.settle(tx, space, chat)
+            if any(row["aside"] for row in chats[chat]) and not branches.tree(tx, space, chat).parents:
+                self.lost.append(f"space {space!r}, chat {chat!r}: its branches, which are one now")
         if orphans := vectors.remove_orphans(tx, space):
             self.saved["vectors"] -= orphans
         erased = self._of("erasures", space)
@@ -140,6 +143,7 @@ class _Salvage:
         numbers = [row["number"] for row in self._of("summaries", space)]
         top = {"version": newest, "docs": docs[-1][1] if docs else self._counter(space, "docs")}
         top |= {"summaries": self._newest(space, "summaries", *numbers)}
+        top |= {"heads": self._newest(space, "heads", *(row["number"] for row in self._of("heads", space)))}
         tx.all("DELETE FROM spaces WHERE space = :space", space=space)
         insert(tx, "spaces", {"space": space, "epoch": self._counter(space, "epoch") + 1, **top})
         if docs or versions or missing:
@@ -194,7 +198,9 @@ class _Salvage:
         }
         times = [message["at"] for message in messages]
         row |= {"length": length, "erased": erased + lost}
+        # The next call counts those of the current branch.
         row["tokens"] = sum(message["tokens"] for message in messages)
+        row["aside"] = 0
         row |= {"oldest": min(times, default=row["oldest"]), "newest": max(times, default=row["newest"])}
         if session is None:
             row["checksum"] = seal("sessions", row, tx.key)

@@ -27,6 +27,18 @@ MIGRATIONS: Mapping[int, str] = {
         """,
     24: """CREATE TABLE agenda (
         space TEXT NOT NULL, worker TEXT NOT NULL, due BIGINT NOT NULL, PRIMARY KEY (space, worker));""",
+    25: """
+        ALTER TABLE spaces ADD COLUMN heads BIGINT NOT NULL DEFAULT 0;
+        ALTER TABLE sessions ADD COLUMN aside BIGINT NOT NULL DEFAULT 0;
+        ALTER TABLE messages ADD COLUMN aside BIGINT NOT NULL DEFAULT 0;
+        CREATE INDEX messages_aside ON messages (space, doc) WHERE aside = 1;
+        CREATE TABLE heads (
+            space TEXT NOT NULL, number BIGINT NOT NULL, chat TEXT NOT NULL, length BIGINT NOT NULL,
+            before BIGINT NOT NULL, head BIGINT NOT NULL, action TEXT NOT NULL, undone BIGINT NOT NULL,
+            version BIGINT NOT NULL, agent TEXT NOT NULL, at BIGINT NOT NULL, checksum BIGINT NOT NULL,
+            PRIMARY KEY (space, number));
+        CREATE INDEX heads_chat ON heads (space, chat, number);
+        """,
 }
 NEWEST = max(MIGRATIONS, default=FIRST)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)

@@ -9,7 +9,8 @@ CREATE TABLE spaces (
     version BIGINT NOT NULL DEFAULT 0,  -- of the newest change to a record
     docs BIGINT NOT NULL DEFAULT 0,     -- the newest document number when something was erased, on PostgreSQL at each append: none is used again
     summaries BIGINT NOT NULL DEFAULT 0, -- the newest number of a summary
-    labels BIGINT NOT NULL DEFAULT 0    -- how often the metadata of chats changed
+    labels BIGINT NOT NULL DEFAULT 0,   -- how often the metadata of chats changed
+    heads BIGINT NOT NULL DEFAULT 0     -- the newest number of a head
 );
 
 CREATE TABLE sessions (
@@ -33,6 +34,7 @@ CREATE TABLE sessions (
     meta TEXT,                          -- JSON object; NULL for an empty one
     checksum BIGINT NOT NULL,           -- but for what it counts
     joined TEXT,                        -- the other agents that wrote in it, a line break around each; NULL for none
+    aside BIGINT NOT NULL DEFAULT 0,    -- how many of its messages are not on its current branch; they count in no other number but `length`
     PRIMARY KEY (space, chat)
 );
 CREATE INDEX sessions_joined ON sessions (space) WHERE joined IS NOT NULL;
@@ -56,11 +58,32 @@ CREATE TABLE messages (
     raw TEXT,                           -- the payload as JSON; '' when it is just {role, content}
     meta TEXT,                          -- JSON object
     shown TEXT,                         -- JSON list of what was recalled for the prompt that an assistant answered here
-    checksum BIGINT NOT NULL,
+    checksum BIGINT NOT NULL,           -- but for `aside`, which `verify` compares with the heads
+    aside BIGINT NOT NULL DEFAULT 0,    -- 1 for one that is not on the current branch of its chat
     PRIMARY KEY (space, chat, seq)
 );
 CREATE UNIQUE INDEX messages_doc ON messages (space, doc);
 CREATE UNIQUE INDEX messages_id ON messages (space, chat, id) WHERE given = 1;
+CREATE INDEX messages_aside ON messages (space, doc) WHERE aside = 1;
+
+-- Where chats went on elsewhere than after their newest message: append-only, a row for each rewind, edit, switch and undo. The
+-- message after `length` follows the newest of the rows with that length. A chat without a row has one branch.
+CREATE TABLE heads (
+    space TEXT NOT NULL,
+    number BIGINT NOT NULL,             -- 1, 2, 3 … within the space
+    chat TEXT NOT NULL,
+    length BIGINT NOT NULL,             -- the newest seq of the chat at that moment
+    before BIGINT NOT NULL,             -- the message that the next one would have followed; 0 for none
+    head BIGINT NOT NULL,               -- the message that the next one follows
+    action TEXT NOT NULL,               -- rewind, edit, regenerate, switch, undo
+    undone BIGINT NOT NULL,             -- the number of the row that this one takes back; 0 for none
+    version BIGINT NOT NULL,            -- of the records at that moment
+    agent TEXT NOT NULL,                -- of the handle
+    at BIGINT NOT NULL,
+    checksum BIGINT NOT NULL,
+    PRIMARY KEY (space, number)
+);
+CREATE INDEX heads_chat ON heads (space, chat, number);
 
 -- Which message made a tool call: finds the call that a result answers, however far back.
 CREATE TABLE calls (
@@ -134,7 +157,7 @@ CREATE INDEX records_chat ON records (space, chat, kind);
 CREATE TABLE summaries (
     space TEXT NOT NULL,
     number BIGINT NOT NULL,             -- 1, 2, 3 … within the space
-    ended BIGINT NOT NULL,              -- the number that took the place of this one; 2^62 while there is none
+    ended BIGINT NOT NULL,              -- the number that took the place of this one; 2^62 while there is none, one less while it covers other branches
     id TEXT NOT NULL,
     chat TEXT NOT NULL,
     depth BIGINT NOT NULL,              -- 0 for a leaf; else one more than that of its children

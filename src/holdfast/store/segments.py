@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _STATE = f"""
     SELECT ({NEWEST_DOC}) AS doc, coalesce(max(summaries), 0) AS summaries,
-        coalesce(max(version), 0) AS version, coalesce(max(epoch), 0) AS epoch
+        coalesce(max(version), 0) AS version, coalesce(max(epoch), 0) AS epoch,
+        coalesce(max(heads), 0) AS heads
     FROM spaces WHERE space = :space"""
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _NEXT_EPOCH = """
@@ -40,12 +41,16 @@ _DOCUMENTS = """
 
 
 class IndexState(NamedTuple):
-    """The newest message, summary and version of a space, which its index follows, and the epoch."""
+    """The newest message, summary and version of a space, which its index follows, the epoch and the heads.
+
+    `heads` is how often a chat went on elsewhere than after its newest message.
+    """
 
     message: int
     summary: int
     record: int
     epoch: int
+    heads: int = 0
 
 
 class StoredSegment(NamedTuple):

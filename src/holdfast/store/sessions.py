@@ -35,7 +35,19 @@ if TYPE_CHECKING:
 
 # Each is a field of `ChatInfo`.
 _FIELDS = "id title agent archived messages tokens oldest newest created channel meta".split()
-_INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
+_INFO = (
+    "chat, title, agent, archived, length - erased - aside, tokens, oldest, newest, created, channel, meta"
+)
+# Of messages: the condition that they are on the current branch of their chat.
+ON_BRANCH = "AND aside = 0"
+# The counts of a chat by its messages.
+RECOUNTED = """
+    (erased, aside, tokens, oldest, newest) = (
+        SELECT sessions.length - count(*), coalesce(sum(m.aside), 0),
+            coalesce(sum(m.tokens * (1 - m.aside)), 0),
+            coalesce(min(CASE WHEN m.aside = 0 THEN m.at END), sessions.oldest),
+            coalesce(max(CASE WHEN m.aside = 0 THEN m.at END), sessions.newest)
+        FROM messages m WHERE m.space = :space AND m.chat = :chat)"""
 # A chat is one of the agent that opened it, and of those that wrote in it. No name has a line break.
 OF_AGENT = "(:agent = '' OR agent = :agent OR replace(joined, :line, '') <> joined)"
 JOINED = """
@@ -55,11 +67,11 @@ _NAME = 60  # characters of the name of a file or a tool in a title
 # Answers that are read for a title.
 _GREETING = f"""
     SELECT content FROM messages
-    WHERE space = :space AND chat = :chat AND role = 'user' AND length(content) <= {_NAME}
+    WHERE space = :space AND chat = :chat AND role = 'user' AND length(content) <= {_NAME} {ON_BRANCH}
     ORDER BY seq LIMIT 1"""
 _NEWEST_ANSWERS = f"""
     SELECT {WITHOUT_VERDICTS} FROM messages WHERE space = :space AND chat = :chat AND role = 'assistant'
-    ORDER BY seq DESC LIMIT 50"""
+    {ON_BRANCH} ORDER BY seq DESC LIMIT 50"""
 _READ_LABEL = "SELECT channel, meta, created FROM sessions WHERE space = :space AND chat = :chat"
 _WRITE_LABEL = """
     UPDATE sessions SET channel = :channel, meta = :meta, created = :created
@@ -86,6 +98,7 @@ class ChatRow(NamedTuple):
     covered_messages: int
     covered_tokens: int
     summary_tokens: int
+    aside: int
 
 
 class ChatLabel(NamedTuple):
@@ -99,16 +112,16 @@ class ChatLabel(NamedTuple):
 def stats(db: Reader, space: str, chat: str) -> ChatStats:
     """Return the counts of a chat; all zero for an unknown one."""
     sql = """
-        SELECT length - erased, tokens, tokens - covered_tokens + summary_tokens, oldest, newest, erased,
-            covered_messages
+        SELECT length - erased - aside, tokens, tokens - covered_tokens + summary_tokens, oldest, newest,
+            erased, covered_messages, aside
         FROM sessions WHERE space = :space AND chat = :chat"""
     rows = db.all(sql, space=space, chat=chat)
     if not rows:
         return types.ChatStats()
-    count, tokens, context, oldest, newest, erased, summarised = rows[0]
+    count, tokens, context, oldest, newest, erased, summarised, aside = rows[0]
     with decoding(f"Chat {chat!r}"):
         times = from_micros(oldest), from_micros(newest)
-    return types.ChatStats(count, tokens, context, *times, erased, summarised)
+    return types.ChatStats(count, tokens, context, *times, erased, summarised, aside)
 
 
 def length(db: Reader, space: str, chat: str) -> int:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
-from holdfast.store import agenda, table_rows
+from holdfast.store import agenda, branches, table_rows
 from holdfast.store.checksums import CHANGING, seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import TableSchema, tables
 from holdfast.store.sessions import spaces_below
+from holdfast.store.summaries import ASIDE
 from holdfast.store.verdicts import OWN
 from holdfast.types import MAX_COUNT
 
@@ -43,9 +44,12 @@ _COUNT_MESSAGES = """
         WHERE space = :space AND chat = :chat)
     WHERE space = :space AND chat = :chat"""
 _SET_NUMBERS = """
-    INSERT INTO spaces (space, epoch, version, summaries) VALUES (:space, 0, :version, :summaries)
-    ON CONFLICT (space) DO UPDATE SET version = excluded.version, summaries = excluded.summaries"""
+    INSERT INTO spaces (space, epoch, version, summaries, heads)
+    VALUES (:space, 0, :version, :summaries, :heads)
+    ON CONFLICT (space) DO UPDATE SET
+        version = excluded.version, summaries = excluded.summaries, heads = excluded.heads"""
 _MESSAGE = "SELECT id, role, content FROM messages WHERE space = :space AND chat = :chat AND seq = :seq"
+_HEAD = "SELECT 1 FROM heads WHERE space = :space AND chat = :chat AND length = :length AND at = :at"
 _SUMMARY = "SELECT 1 FROM summaries WHERE space = :space AND id = :id LIMIT 1"
 
 
@@ -193,11 +197,11 @@ class _Merge(_Restore):
 
     def __init__(self, tx: Connection, space: str, report: RestoreReport) -> None:
         super().__init__(tx, space, report)
-        counted = tx.all("SELECT version, summaries FROM spaces WHERE space = :space", space=space)
-        self._version, self._summaries = counted[0] if counted else (0, 0)
+        counted = tx.all("SELECT version, summaries, heads FROM spaces WHERE space = :space", space=space)
+        self._version, self._summaries, self._heads = counted[0] if counted else (0, 0, 0)
         self._doc = int(tx.all(NEWEST_DOC, space=space)[0][0])
         self._first_version, self._first_doc = self._version, self._doc
-        self._first_summary = self._summaries
+        self._first_summary, self._first_head = self._summaries, self._heads
         lengths = tx.all("SELECT chat, length FROM sessions WHERE space = :space", space=space)
         self._lengths: dict[str, int] = dict(lengths)
         present = tx.all("SELECT DISTINCT id FROM records WHERE space = :space", space=space)
@@ -265,9 +269,12 @@ class _Merge(_Restore):
             self._add_record(row)
         for line, table, row in self._later:
             self._renumber(line, table, row)
+        for chat in self._grown:
+            branches.settle(self.tx, self.space, chat)
         self.report.renumbered += len(self._records)
-        if self._records or self._summaries:
-            self.tx.all(_SET_NUMBERS, space=self.space, version=self._version, summaries=self._summaries)
+        if self._records or self._summaries or self._heads:
+            numbers = {"version": self._version, "summaries": self._summaries, "heads": self._heads}
+            self.tx.all(_SET_NUMBERS, space=self.space, **numbers)
 
     def _at(self, version: int, find: Callable[[list[int], int], int] = bisect_right) -> int:
         """Return the version here for a version of the file: the newest that was written up to it."""
@@ -296,6 +303,8 @@ class _Merge(_Restore):
             self._leave_out(line, f"of the table {table}: its chat {chat!r} is another one here")
         elif table == "summaries":
             self._add_summary(line, row)
+        elif table == "heads":
+            self._add_head(row)
         elif table == "receipts" and row["seq"] and not self._has_message(chat, row["seq"]):
             self._leave_out(line, f"its answer was erased here, in chat {chat!r}")
         elif table == "verdicts" and not chat and self._at(row["seq"], bisect_left) == self._at(row["seq"]):
@@ -316,6 +325,18 @@ class _Merge(_Restore):
     def _has_message(self, chat: str, seq: int) -> bool:
         return bool(self.tx.all(_MESSAGE, space=self.space, chat=chat, seq=seq))
 
+    def _add_head(self, row: TableRow) -> None:
+        """Store where a chat went on, if that was after all messages that are here."""
+        chat, length, at = row["chat"], row["length"], row["at"]
+        is_here = self.tx.all(_HEAD, space=self.space, chat=chat, length=length, at=at)
+        if is_here or length < self._lengths.get(chat, 0):
+            self.report.present["heads"] += 1
+            return
+        number, undone = self._first_head + row["number"], row["undone"] and self._first_head + row["undone"]
+        self.add("heads", {**row, "number": number, "undone": undone, "version": self._at(row["version"])})
+        self._heads = max(self._heads, number)
+        self._grown.add(chat)
+
     def _add_summary(self, line: int, row: TableRow) -> None:
         if row["chat"] in self._lengths:
             # It has a tree of its own, over all messages that it had.
@@ -325,7 +346,7 @@ class _Merge(_Restore):
                 self._leave_out(line, f"of the table summaries: chat {row['chat']!r} was there; compact it")
             return
         row["number"] += self._first_summary
-        row["ended"] += 0 if row["ended"] == MAX_COUNT else self._first_summary
+        row["ended"] += 0 if row["ended"] >= ASIDE else self._first_summary
         self.add("summaries", row)
         self._summaries = max(self._summaries, row["number"])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
@@ -12,14 +14,16 @@ from holdfast.store import agenda, table_rows, vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import RolledBack, decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.sessions import JOINED, OF_AGENT, agent_values
+from holdfast.store.sessions import JOINED, OF_AGENT, ON_BRANCH, agent_values
 from holdfast.types import MAX_COUNT
 from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row
-    from holdfast.types import Change, Level, Scope, Summary
+    from holdfast.types import Change, Level, Range, Scope, Summary
 
+# In place of the number that took its place: of a summary that is not of the current branch.
+ASIDE = MAX_COUNT - 1
 # Each is a field of `Summary`.
 _COLUMNS = (
     "id, chat, depth, first, last, parent, messages, source_tokens, tokens, since, until, level, model, at, "
@@ -33,7 +37,7 @@ _CHILDREN = f"SELECT {_COLUMNS} {_FROM_CHAT} AND parent = :parent ORDER BY first
 # sees those of the chat.
 _BY_ID = f"""
     SELECT {_COLUMNS} FROM summaries
-    WHERE space = :space AND id = :id AND ended = {MAX_COUNT} AND (:agent = '' OR chat = :chat OR chat IN (
+    WHERE space = :space AND id = :id AND ended >= {ASIDE} AND (:agent = '' OR chat = :chat OR chat IN (
         SELECT chat FROM sessions WHERE space = :space AND {OF_AGENT}))"""
 _JOINED = f"SELECT id FROM summaries WHERE space = :space AND ended = {MAX_COUNT} AND chat IN ({JOINED})"
 _ERASURES = "SELECT count(*) FROM erasures WHERE space = :space"
@@ -48,9 +52,9 @@ _PART_COUNTS = f"""
     FROM summaries above
     WHERE above.space = :space AND above.chat = :chat AND above.parent = '' AND above.ended = {MAX_COUNT}
         AND above.depth > 0"""
-_MESSAGE_TOTALS = """
+_MESSAGE_TOTALS = f"""
     SELECT count(*), coalesce(sum(tokens), 0), min(at), max(at) FROM messages
-    WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last"""
+    WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last {ON_BRANCH}"""
 # With the agent looked up for each row, as in `segments.documents`.
 _DOCUMENTS = """
     SELECT n.number, n.id, coalesce((
@@ -169,13 +173,16 @@ def ancestors(db: Reader, space: str, summary: Summary) -> list[str]:
 
 
 def by_numbers(db: Reader, space: str, numbers: Sequence[int]) -> dict[int, Summary]:
-    """Return a few summaries by their numbers; those that were erased or extended are left out."""
+    """Return a few summaries by their numbers; those that were erased or extended are left out.
+
+    Those of other branches are among them.
+    """
     if not numbers:
         return {}
     condition, values = one_of("number", numbers)
     sql = f"""
         SELECT number, {_COLUMNS} FROM summaries
-        WHERE space = :space AND ended = {MAX_COUNT} AND {condition}"""
+        WHERE space = :space AND ended >= {ASIDE} AND {condition}"""
     return {row[0]: _to_summary(row[1:]) for row in db.all(sql, space=space, **values)}
 
 
@@ -213,9 +220,10 @@ def message_totals(
 # Writing
 
 _SOURCE = """
-    SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
+    SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0), max(m.seq)
     FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
-    WHERE s.space = :space AND s.chat = :chat AND m.seq >= :first AND m.seq <= :last GROUP BY s.covered"""
+    WHERE s.space = :space AND s.chat = :chat AND m.seq >= :first AND m.seq <= :last AND m.aside = 0
+    GROUP BY s.covered"""
 _IS_UNCHANGED = f"id = :id AND parent = '' AND last = :last AND ended = {MAX_COUNT}"
 _ADOPT = f"UPDATE summaries SET parent = :parent WHERE space = :space AND {_IS_UNCHANGED} RETURNING id"
 _END = f"""
@@ -227,7 +235,7 @@ _ERASE = """
 # A summary is current again when its extension is deleted.
 _REVIVE = f"""
     UPDATE summaries SET ended = {MAX_COUNT}
-    WHERE space = :space AND chat = :chat AND ended < {MAX_COUNT} AND NOT EXISTS (
+    WHERE space = :space AND chat = :chat AND ended < {ASIDE} AND NOT EXISTS (
         SELECT 1 FROM summaries later WHERE later.space = :space AND later.number = summaries.ended)
     RETURNING number"""
 _ORPHAN = f"""
@@ -261,6 +269,58 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
     tx.all(_ORPHAN, space=space, chat=chat)
     count_in_chat(tx, space, chat)
     return gone
+
+
+class _Node(NamedTuple):
+    """A summary of a chat, of whichever branch."""
+
+    number: int
+    id: str
+    depth: int
+    first: int
+    last: int
+    parent: str
+    ended: int
+
+
+_NODES = f"""
+    SELECT {", ".join(_Node._fields)} FROM summaries
+    WHERE space = :space AND chat = :chat AND ended >= {ASIDE} ORDER BY depth, first, last DESC"""
+_PLACE = "UPDATE summaries SET parent = :parent, ended = :ended WHERE space = :space AND number = :number"
+_OF_BRANCHES = f"SELECT number FROM summaries WHERE space = :space AND ended = {ASIDE}"
+
+
+def follow(tx: Connection, space: str, chat: str, path: Sequence[Range]) -> None:
+    """Let the summaries of a chat be those of another branch, whose messages are rising ranges of seqs.
+
+    A summary is of a branch that its last message is on: what comes before a message is the same on all. One
+    that is cut falls back to its parts, a leaf to its messages, and both come back with their branch.
+    """
+    nodes = [_Node(*row) for row in tx.all(_NODES, space=space, chat=chat)]
+    whole = [node for node in nodes if any(first <= node.last <= last for first, last in path)]
+    chosen: list[_Node] = []
+    parents: dict[int, str] = {}
+    for node in whole:
+        if not node.depth and node.first == (chosen[-1].last + 1 if chosen else 1):
+            chosen.append(node)
+            parents[node.number] = ""
+        start = bisect_left(chosen, node.first, key=attrgetter("first"))
+        end = bisect_left(chosen, node.last, start, key=attrgetter("last")) + 1
+        parts = chosen[start:end]
+        is_tiled = parts and (parts[0].first, parts[-1].last) == (node.first, node.last)
+        if is_tiled and {part.depth for part in parts} == {node.depth - 1}:
+            chosen[start:end] = [node]
+            parents |= {part.number: node.id for part in parts} | {node.number: ""}
+    for node in nodes:
+        after = parents.get(node.number, ""), MAX_COUNT if node.number in parents else ASIDE
+        if after != (node.parent, node.ended):
+            tx.all(_PLACE, space=space, number=node.number, parent=after[0], ended=after[1])
+    count_in_chat(tx, space, chat)
+
+
+def aside(db: Reader, space: str) -> list[int]:
+    """Return the numbers of the summaries that are not of the current branches of their chats."""
+    return [number for (number,) in db.all(_OF_BRANCHES, space=space)]
 
 
 @retry_transaction
@@ -298,7 +358,8 @@ def _take_sources(
         return False
     if not parts and not extended:
         rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
-        planned = draft.first - 1, draft.messages, draft.source_tokens
+        # A branch on which the last message is has those before it as well.
+        planned = draft.first - 1, draft.messages, draft.source_tokens, draft.last
         return [tuple(map(int, row)) for row in rows] == [planned]
     if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
         return False

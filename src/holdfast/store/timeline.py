@@ -31,12 +31,12 @@ _READ = 12  # messages that are read for them
 _CHATS = f"""
     SELECT chat, oldest FROM sessions
     WHERE space = :space AND newest >= :since AND oldest < :until AND {sessions.OF_AGENT}"""
-_TIMES = """
+_TIMES = f"""
     SELECT at, seq FROM messages WHERE space = :space AND chat = :chat AND at >= :since AND at < :until
-    ORDER BY at, seq"""
-_REQUESTS = """
+    {sessions.ON_BRANCH} ORDER BY at, seq"""
+_REQUESTS = f"""
     SELECT content FROM messages WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last
-    AND role = 'user' AND at >= :since AND at < :until ORDER BY seq LIMIT :limit"""
+    AND role = 'user' AND at >= :since AND at < :until {sessions.ON_BRANCH} ORDER BY seq LIMIT :limit"""
 
 
 class Place(NamedTuple):

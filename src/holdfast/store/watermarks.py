@@ -17,11 +17,15 @@ _POSTPONE = """
 _PENDING = """
     SELECT s.chat, s.agent, s.length, s.newest, coalesce(w.seq, 0), coalesce(w.at, 0)
     FROM sessions s LEFT JOIN watermarks w ON w.space = s.space AND w.chat = s.chat AND w.kind = :kind
-    WHERE s.space = :space AND s.length > coalesce(w.seq, 0) AND s.length > s.erased
+    WHERE s.space = :space AND s.length > coalesce(w.seq, 0) AND s.length > s.erased + s.aside
     AND (s.newest <= :quiet OR s.newest > :now)
     AND (coalesce(w.failures, 0) < :most OR s.newest > w.at OR w.at <= :rested)
     AND (:any = 1 OR s.agent = :agent) AND (:archived = 1 OR s.archived = 0)
     ORDER BY coalesce(w.at, 0), s.newest, s.born"""
+_RETURN = """
+    UPDATE watermarks SET seq = :back - 1
+    WHERE space = :space AND chat = :chat AND seq >= :back AND :back > 0"""
+_SKIP = "UPDATE watermarks SET seq = :length WHERE space = :space AND chat = :chat AND seq >= :head"
 # In microseconds.
 DAY = 86_400_000_000
 
@@ -58,6 +62,16 @@ def advance(tx: Connection, space: str, chat: str, kind: str, seq: int, now: int
 def postpone(tx: Connection, space: str, chat: str, kind: str, now: int) -> None:
     """Count a failure, and let other chats come first. The watermark stays."""
     tx.all(_POSTPONE, space=space, chat=chat, kind=kind, at=now)
+
+
+def follow(tx: Connection, space: str, chat: str, length: int, head: int, back: int) -> None:
+    """Let the watermarks of a chat follow another branch, up to `head`.
+
+    They return to before the message `back`, 0 for none, from which on messages were brought back, as those
+    may not have been processed. Where nothing of the branch is left to do, they pass the whole log.
+    """
+    tx.all(_RETURN, space=space, chat=chat, back=back)
+    tx.all(_SKIP, space=space, chat=chat, length=length, head=head)
 
 
 def pending_chats(

@@ -29,7 +29,7 @@ from holdfast.types.writers import WRITERS, Writer
 
 if TYPE_CHECKING:
     from holdfast.types.changes import Change
-    from holdfast.types.chats import ChatInfo, ChatStats
+    from holdfast.types.chats import Branch, ChatInfo, ChatStats
     from holdfast.types.explanations import ExplainedWord, Explanation
     from holdfast.types.grants import Grant
     from holdfast.types.integrity import Erasure, Verification
@@ -46,6 +46,7 @@ __all__ = [
     "SOURCES",
     "WRITERS",
     "AnyMessage",
+    "Branch",
     "Change",
     "ChatDay",
     "ChatInfo",
@@ -103,7 +104,7 @@ __getattr__ = importer(
     "holdfast.types",
     {
         "changes": "Change",
-        "chats": "ChatInfo ChatStats",
+        "chats": "Branch ChatInfo ChatStats",
         "explanations": "ExplainedWord Explanation",
         "grants": "Grant",
         "integrity": "Erasure Verification",

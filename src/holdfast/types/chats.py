@@ -13,7 +13,8 @@ class ChatStats:
 
     `stored_tokens` are those of all its messages, `context_tokens` those of what stands for them in a window.
     `erased` messages are not among them; their numbers are not used again. `summarised` messages, the oldest,
-    have summaries that stand for them. `info` describes the chat, None for an unknown one.
+    have summaries that stand for them. `aside` messages are on other branches only, and in no other number.
+    `info` describes the chat, None for an unknown one.
     """
 
     messages: int = 0
@@ -23,7 +24,26 @@ class ChatStats:
     newest: datetime | None = None
     erased: int = 0
     summarised: int = 0
+    aside: int = 0
     info: ChatInfo | None = field(default=None, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch of a chat: the `messages` from its first one to the one with the seq `head`, 0 for none.
+
+    `shared` is the last message that another branch has as well, 0 for none; `text` is how the one after it
+    begins, credentials masked. `newest` is the latest time of the messages, and `is_current` whether the chat
+    goes on here.
+    """
+
+    chat: str
+    head: int
+    messages: int
+    shared: int
+    newest: datetime | None
+    text: str
+    is_current: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The commands for chats: list, users, search, review, rename, archive, end."""
+"""The commands for chats: list, users, search, review, rename, rewind, branches, archive, end."""
 
 from datetime import datetime
 
@@ -23,7 +23,7 @@ def chats(
     limit: int = 20,
     offset: int = 0,
 ) -> None:
-    """List chats, most recent first; or search, review, rename, archive or end one.
+    """List chats, most recent first; or search, review, rename, rewind, archive or end one.
 
     For example: holdfast chats --limit 5, or holdfast chats rename porto-trip A week in Porto
     """
@@ -120,6 +120,44 @@ def rename(options: Options, *, chat: ChatId, title: list[str]) -> None:
         now = the_chat(options, memory, chat).title
     screen = options.answer({"chat": chat, "title": now, "before": before})
     screen.say(("Renamed: ", "bold"), f"{chat} is {now!r}, formerly {before!r}.")
+
+
+def rewind(options: Options, *, chat: ChatId, seq: int) -> None:
+    """Take back all messages of a chat after one. They stay as a branch; `holdfast undo` brings them back.
+
+    For example: holdfast chats rewind porto-trip 12
+    """
+    with options.open() as memory:
+        the_chat(options, memory, chat)
+        own = memory.chat(chat)
+        before = own.stats().messages
+        own.rewind(seq)
+        stats = own.stats()
+    screen = options.answer({"chat": chat, "messages": stats.messages, "taken_back": before - stats.messages})
+    screen.say(("Taken back: ", "bold"), f"{count(before - stats.messages, 'message')} of {chat}.")
+    screen.say(f"→ Its branches: {options.line('chats', 'branches', chat)}")
+
+
+def branches(options: Options, *, chat: ChatId, switch: int | None = None) -> None:
+    """List the branches of a chat: what was taken back, and where it goes on; or go to another one.
+
+    For example: holdfast chats branches porto-trip --switch 18
+    """
+    with options.open() as memory:
+        the_chat(options, memory, chat)
+        own = memory.chat(chat)
+        if switch is not None:
+            own.switch(switch)
+        every = own.branches()
+    columns: dict[str, list[Part]] = {
+        "last message": [f"{branch.head}{' (current)' * branch.is_current}" for branch in every],
+        "time": [when(branch.newest) if branch.newest else "" for branch in every],
+        "messages": [f"{branch.messages:,}" for branch in every],
+        "shared": [f"{branch.shared:,}" for branch in every],
+        "begins": [branch.text for branch in every],
+    }
+    document = {"chat": chat, "branches": plain(every), "more": None}
+    options.show_list(document, columns, f"No messages in {chat}.", whole="begins")
 
 
 def archive(options: Options, *, chat: ChatId, undo: bool = False) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast import Memory, View
-from holdfast.types import Record, Writer
+from holdfast.types import Change, Record, Writer
 from holdfast_cli.commands.arguments import Points
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.record_lines import change_of, kind_name, show_change
@@ -75,12 +75,14 @@ def _name(view: View) -> str:
 def undo(options: Options, *, by: Writer = "user") -> None:
     """Undo the newest change, whoever made it; again, the one before.
 
-    Nothing is lost: it writes new versions, and prints them.
+    Nothing is lost: it writes new versions, and prints them. A chat that was rewound goes back to its branch.
 
     For example: holdfast undo
     """
     with options.open() as memory:
-        _report(options, memory, memory.undo(by=by))
+        written = memory.undo(by=by)
+        moved = memory.changes(kind="branch", limit=0 if written else 1)
+        _report(options, memory, written, moved)
 
 
 def rollback(options: Options, *, what: str, version: int, by: Writer = "user") -> None:
@@ -94,12 +96,15 @@ def rollback(options: Options, *, what: str, version: int, by: Writer = "user") 
         _report(options, memory, memory.rollback(what, version, by=by))
 
 
-def _report(options: Options, memory: Memory, records: Sequence[Record]) -> None:
-    versions = [change_of(memory, record) for record in records]
+def _report(
+    options: Options, memory: Memory, records: Sequence[Record], moved: Sequence[Change] = ()
+) -> None:
+    versions = [*(change_of(memory, record) for record in records), *moved]
     screen = options.answer({"written": plain(records), "changes": plain(versions)})
     if not versions:
         screen.say("Nothing to write: all of it is now as it was then.")
         return
-    screen.say((f"Wrote {count(len(versions), 'new version')}:", "bold"))
+    what = "Went to another branch" if moved else f"Wrote {count(len(versions), 'new version')}"
+    screen.say((f"{what}:", "bold"))
     for change in versions:
         show_change(screen, change)

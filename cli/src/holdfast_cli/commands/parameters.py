@@ -114,6 +114,8 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "regex": _option("The query is a regular expression."),
     "title": _argument("The new title; no quotes needed."),
     "undo": _option("Bring an archived chat back."),
+    "rewind.seq": _argument("The message that is to be the last one; 0 for none.", "N", min=0),
+    "switch": _option("Go to the branch with this last message.", "N", min=0),
     "show.chat": _argument(
         "The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
         "CHAT|CHAT#N-N",

@@ -87,7 +87,7 @@ def show_change(screen: Screen, change: Change) -> None:
         hang=6,
     )
     sign: Part = ("− ", "red") if change.after is None else ("+ ", "green") if change.before is None else ""
-    if change.version:
+    if change.version or change.kind == "branch":
         screen.say(sign, *step(change.before, change.after), indent=6)
     if change.said and change.said != change.after:
         screen.say(f"said: {short(change.said)}", indent=6)

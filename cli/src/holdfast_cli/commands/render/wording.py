@@ -20,6 +20,8 @@ _WORDS = tuple(
         (r"True, False, None, and lists and dicts", "true, false, null, and lists and objects"),
         (r"`(since|until)`", r"--\1"),
         (r"`(?:memory\.learning\.jobs(?:\(\))?|jobs\(\))`", "`holdfast learn jobs`"),
+        (r"in `chat\.history\(\)`", "that `holdfast show` lists"),
+        (r"`chat\.branches\(\)`", "those that `holdfast chats branches` lists"),
         (r"`learning\.work`", "`holdfast work`"),
         (r"`(?:memory\.)?(changes|records|quarantine|chats)(?:\(\))?`", r"`holdfast \1`"),
         (r"`(changes|records)\((\w+)=(?:'([^']*)'|(…))\)`", r"`holdfast \1 --\2 \3\4`"),
