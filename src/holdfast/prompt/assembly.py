@@ -155,7 +155,7 @@ class ChatReader:
     ) -> Prompt:
         """Assemble a prompt as of one moment; `run_notes` writes the notes of the run, "" outside of any."""
         given = None if budget is None else check_count(budget, "budget")
-        policy = self.policy_for(options.policy, given)
+        policy = self.policy_for(options.policy, given if options.policy is None else None)
         budget = min(policy.budget, MAX_COUNT) if given is None else given
         if query is not None and not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
