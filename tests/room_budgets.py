@@ -13,7 +13,7 @@ BUDGETS = {
     "messages": 851,
     "store": 5_398,
     "llm": 1_220,
-    "search": 3_301,
+    "search": 3_232,
     "dedup": 1_329,
     "records": 1_746,
     "prompt": 1_673,
