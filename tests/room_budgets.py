@@ -18,7 +18,7 @@ BUDGETS = {
     "records": 1_746,
     "prompt": 1_673,
     "compaction": 1_864,
-    "learning": 3_792,
+    "learning": 3_780,
     "tools": 2_590,
     "front": 1_821,
     "port integrations providers testing": 7_895,
