@@ -177,10 +177,8 @@ def test_the_few_best_are_those_of_all_to_the_last_bit(
     chosen.shuffle(interleaved)
     tell(space, interleaved)
     best = [(hit.id, hit.score) for hit in space.recall(query, limit=1000)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bm25, "_AT_ONCE", 1)
-        for limit in (1, 2, 3, 7):
-            assert [(hit.id, hit.score) for hit in space.recall(query, limit=limit)] == best[:limit]
+    for limit in (1, 2, 3, 7):
+        assert [(hit.id, hit.score) for hit in space.recall(query, limit=limit)] == best[:limit]
     within = [hit.id for hit in space.recall(query, limit=1000, chat="chat0")]
     assert [hit.id for hit in space.recall(query, limit=2, chat="chat0")] == within[:2]
 

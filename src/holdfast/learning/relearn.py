@@ -5,7 +5,7 @@ A kind with `learn` is learned from all chats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from holdfast.learning.worker import FOR_ALL, ask_and_read
 from holdfast.llm.llm_request import Ask, LLMRequest
 from holdfast.llm.model import Model
 from holdfast.llm.prompt_files import PromptTemplate
-from holdfast.records.draft import RecordDraft, as_record, policy, prepare, quarantine_reason
+from holdfast.records.draft import RecordDraft, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED, Intake
 from holdfast.store import erasure_receipts, record_changes, records, sessions
 from holdfast.store.record_changes import Writing
@@ -33,18 +33,8 @@ _KIND = "relearn"
 OBSERVATIONS, FACTS, EPISODES = KINDS = ("observations", "facts", "episodes")
 # How records that are learned again were learned: the first word of `meta["learned"]`.
 _FROM_CHATS = (PROMPT, "statements", "rules")
-
-
-class RelearnedChat(NamedTuple):
-    """The difference for one chat: new records, those not found again, and the number of those that stay.
-
-    `store` writes it.
-    """
-
-    added: tuple[Record, ...]
-    removed: tuple[Record, ...]
-    kept: int
-    store: Callable[[], object]
+Difference = tuple[Sequence[Record], Sequence[Record]]
+"""The difference for one chat: new records, and those not found again."""
 
 
 class Choice(NamedTuple):
@@ -64,28 +54,29 @@ def relearn(context: JobContext, kind: str, version: str | None, model: Model, *
     prompt, meter = context.prompt(PROMPT), context.meter()
     choice = _choose(context, kind, prompt)
 
-    def ask(chat: str, request: LLMRequest) -> str:
+    def ask_about(chat: str, request: LLMRequest) -> str:
         return meter.ask(model, request, context.settings.patience, chat=chat)
 
-    done: dict[str, RelearnedChat] = {}
-    failed: dict[str, str] = {}
+    added, removed, kept = list[Record](), list[Record](), 0
+    done, failed = list[str](), dict[str, str]()
     for chat, (agent, stored) in _chats(context, choice).items():
-        own = context.for_agent(agent)
+        own, ask = context.for_agent(agent), partial(ask_about, chat)
         try:
-            again = _rewrite if kind == EPISODES else _relearn
-            diff = again(own, chat, stored, choice, partial(ask, chat))
-            if apply:
-                diff.store()
+            if kind == EPISODES:
+                new, gone = _rewrite(own, chat, ask, apply=apply)
+            else:
+                new, gone = _relearn(own, chat, stored, choice, ask, apply=apply)
         except (ModelFailed, Conflict, InvalidInput) as error:
             failed[chat] = str(error)
             if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
                 break
             continue
-        done[chat] = diff
-    added = tuple(record for diff in done.values() for record in diff.added)
-    removed = tuple(record for diff in done.values() for record in diff.removed)
-    kept = sum(diff.kept for diff in done.values())
-    return Relearning(kind, prompt.label, tuple(done), added, removed, kept, failed, apply, *meter.spent())
+        done.append(chat)
+        added += new
+        removed += gone
+        kept += len(stored) - len(gone)
+    difference = tuple(done), tuple(added), tuple(removed), kept
+    return Relearning(kind, prompt.label, *difference, failed, apply, *meter.spent())
 
 
 def _choose(context: JobContext, kind: str, prompt: PromptTemplate) -> Choice:
@@ -130,9 +121,9 @@ def _chats(context: JobContext, choice: Choice) -> dict[str, tuple[str, list[Rec
 
 
 def _relearn(
-    context: JobContext, chat: str, stored: Sequence[Record], choice: Choice, ask: Ask
-) -> RelearnedChat:
-    """Extract from all of a chat, and compare the drafts with the stored records.
+    context: JobContext, chat: str, stored: Sequence[Record], choice: Choice, ask: Ask, *, apply: bool
+) -> Difference:
+    """Extract from all of a chat, and compare the findings with the stored records.
 
     Raises:
         ModelFailed: the model failed, or answered twice what cannot be read.
@@ -146,16 +137,17 @@ def _relearn(
     for part, own in session.pieces:
         read = partial(session.drafts_of, part, own)
         drafts += ask_and_read(ask, session.request(_KIND, part), read, context.model)[0]
-    drafts = [draft for draft in drafts if draft.kind in choice.kinds]
-    added, removed, kept = _compare(context, chat, context.storable(drafts)[0], stored)
-    store = partial(_exchange, context, added, removed, erasures, session.prompt.label)
+    wanted, _ = context.storable([draft for draft in drafts if draft.kind in choice.kinds])
     # Preparing removes what a record may not hold.
-    drafts = [replace(draft, priority=DEFAULT_PRIORITY) for draft in added]
-    ready = tuple(prepare(draft, context.kinds, context.intake.by) for draft in drafts)
-    return RelearnedChat(ready, tuple(removed), kept, store)
+    drafts = [replace(draft, priority=DEFAULT_PRIORITY) for draft in wanted]
+    findings = [prepare(draft, context.kinds, context.intake.by) for draft in drafts]
+    added, removed = _compare(context, chat, findings, stored)
+    if apply and (added or removed):
+        _exchange(context, added, removed, erasures, session.prompt.label)
+    return added, removed
 
 
-def _rewrite(context: JobContext, chat: str, stored: Sequence[Record], _: Choice, ask: Ask) -> RelearnedChat:
+def _rewrite(context: JobContext, chat: str, ask: Ask, *, apply: bool) -> Difference:
     """Write the episode of a chat again, and compare it with those that it has.
 
     Raises:
@@ -169,39 +161,37 @@ def _rewrite(context: JobContext, chat: str, stored: Sequence[Record], _: Choice
     for part, _messages in session.pieces if session.parts else ():
         ask_and_read(ask, session.request(_KIND, part), partial(session.tell, part), context.model)
     if session.told is None:
-        return RelearnedChat((), (), len(stored), tuple)
+        return (), ()
     compare = episodes.writer(context, session.read, session.told, session.prompt.label)
     planned = compare(records.space_state(context.database, context.space))
-    added = tuple(replace(new, id=before.id if before else "") for new, before in planned.versions)
-    removed = tuple(old for _, old in planned.versions if old is not None and not old.retracted)
-    gone = tuple(planned.current[id] for id in planned.retired if planned.current[id].chat == chat)
+    added = [replace(new, id=before.id if before else "") for new, before in planned.versions]
+    removed = [old for _, old in planned.versions if old is not None and not old.retracted]
+    removed += [planned.current[id] for id in planned.retired if planned.current[id].chat == chat]
 
     def check(changes: Writing) -> None:
         erasure_receipts.check_none_since(changes.tx, context.space, erasures)
 
-    store = partial(episodes.store, context, compare, [], check=check)
-    return RelearnedChat(added, removed + gone, len(stored) - len(removed + gone), store)
+    if apply:
+        episodes.store(context, compare, [], check=check)
+    return added, removed
 
 
 def _compare(
-    context: JobContext, chat: str, drafts: Sequence[RecordDraft], stored: Sequence[Record]
-) -> tuple[list[RecordDraft], list[Record], int]:
-    """Return the new drafts, the records not found again, and the number of records that stay."""
-    intake = context.intake
-    overruled = _overruled_records(context, chat)
-    left, added, kept = list(stored), list[RecordDraft](), 0
-    for draft in drafts:
-        near = [record for record in left if (record.kind, record.target) == (draft.kind, draft.target)]
-        relation = relate(draft.text, [record.text for record in near])
+    context: JobContext, chat: str, findings: Sequence[Record], stored: Sequence[Record]
+) -> Difference:
+    """Return the findings that are new, and the stored records that were not found again."""
+    overruled, left, added = _overruled_records(context, chat), list(stored), list[Record]()
+    for new in findings:
+        near = [record for record in left if (record.kind, record.target) == (new.kind, new.target)]
+        relation = relate(new.text, [record.text for record in near])
         known = relation.choose(near)
         if relation.kind == "duplicate" and known is not None:
             left.remove(known)
-            kept += 1
-        elif not (_is_about(draft, overruled) or _is_known(intake, draft, stored, added)):
-            added.append(draft)
+        elif not (_is_about(new, overruled) or _is_known(context.intake, new, stored, added)):
+            added.append(new)
     room = MOST_FACTS - sum(old.kind == FACT for old in stored if old not in left)
-    beyond = [draft for draft in added if draft.kind == FACT][max(0, room) :]
-    return [draft for draft in added if draft not in beyond], left, kept
+    beyond = [new for new in added if new.kind == FACT][max(0, room) :]
+    return [new for new in added if new not in beyond], left
 
 
 def _overruled_records(context: JobContext, chat: str) -> list[Record]:
@@ -218,29 +208,24 @@ def _overruled_records(context: JobContext, chat: str) -> list[Record]:
     return overruled
 
 
-def _is_about(draft: RecordDraft, others: Sequence[Record]) -> bool:
-    """Return whether a draft may say what one of the others from the same messages says, or another value."""
-    first, last = as_record(draft).messages or (0, MAX_COUNT)
-    spans = [(record, record.messages or (0, MAX_COUNT)) for record in others]
-    near = [record.text for record, span in spans if span[0] <= last and first <= span[1]]
-    return relate(draft.text, near).kind != "new"
+def _is_about(record: Record, others: Sequence[Record]) -> bool:
+    """Return whether a record may say what one of others from the same messages says, or another value."""
+    first, last = record.messages or (0, MAX_COUNT)
+    spans = [(other, other.messages or (0, MAX_COUNT)) for other in others]
+    near = [other.text for other, span in spans if span[0] <= last and first <= span[1]]
+    return relate(record.text, near).kind != "new"
 
 
-def _is_known(
-    intake: Intake, draft: RecordDraft, stored: Sequence[Record], added: Sequence[RecordDraft]
-) -> bool:
+def _is_known(intake: Intake, record: Record, stored: Sequence[Record], added: Sequence[Record]) -> bool:
     """Return whether another record says so, whichever chat it came from, or the same answer does."""
     gone = {old.id for old in stored}
-    target = draft.target or policy(intake.kinds, draft.kind).targets[0]
-    near = intake.similar(as_record(replace(draft, target=target)), COMPARED)
-    others = [record.text for record, _ in near if record.id not in gone]
-    others += [old.text for old in stored if old.kind == draft.kind]
-    others += [new.text for new in added if new.kind == draft.kind]
-    return relate(draft.text, others).kind == "duplicate"
+    others = [other.text for other, _ in intake.similar(record, COMPARED) if other.id not in gone]
+    others += [other.text for other in (*stored, *added) if other.kind == record.kind]
+    return relate(record.text, others).kind == "duplicate"
 
 
 def _exchange(
-    context: JobContext, added: Sequence[RecordDraft], removed: Sequence[Record], erasures: int, label: str
+    context: JobContext, added: Sequence[Record], removed: Sequence[Record], erasures: int, label: str
 ) -> None:
     """Retract what is not found again and add what is new, in one transaction, which is one batch to `undo`.
 
@@ -251,18 +236,14 @@ def _exchange(
         Conflict: something was erased since the chat was read; nothing was stored.
 
     """
-    if not added and not removed:
-        return
-    intake = context.intake
-    written = []
+    intake, written = context.intake, []
     with context.transaction() as changes:
         erasure_receipts.check_none_since(changes.tx, context.space, erasures)
         for record in removed:
             if records.is_current(changes.tx, context.space, record):
                 intake.take_back(changes, record, "retract", f"{label} does not find it")
-        for draft in added:
-            ready = prepare(draft, intake.kinds, intake.by)
-            held = ready.trust == "quarantined"
-            action, why = ("quarantine", quarantine_reason(ready)) if held else ("add", "")
-            written.append(intake.put(changes, ready, None, action, why))
+        for record in added:
+            held = record.trust == "quarantined"
+            action, why = ("quarantine", quarantine_reason(record)) if held else ("add", "")
+            written.append(intake.put(changes, record, None, action, why))
     context.events.tell_of(context.scope, written)

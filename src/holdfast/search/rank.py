@@ -130,22 +130,22 @@ def score(corpus: Corpus, limit: int, later: Later | None) -> Scores:
 
 
 class _ByNumpy:
-    """The order of the messages of a space."""
+    """The order of the messages of a space; all that have a word of the query near them are scored."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.sums, self._corpus = SpaceSums(corpus.columns, corpus.terms), corpus
-        self._exact = partial(_exact, self.sums, corpus)
-        # The score of a message is at most its sum times this.
-        self._in_reach = partial(_in_reach, self.sums, corpus.columns, _most(corpus.focus, corpus.columns))
+        self._candidates = self.sums.candidates()
 
     def highest(self) -> float:
         """Return the highest score without a bonus and a filter."""
-        return float(self._exact(self._in_reach(1, self._exact)).total.max(initial=0.0))
+        return float(_exact(self.sums, self._corpus, self._candidates).total.max(initial=0.0))
 
     def best(self, limit: int, later: Later | None, bonus: Floats | None) -> Scores:
         """See `score`."""
-        columns, mask, exact = self._corpus.columns, self._corpus.mask, partial(self._exact, bonus=bonus)
-        docs = self._in_reach(limit, exact, mask, bonus)
+        docs, columns, mask = self._candidates, self._corpus.columns, self._corpus.mask
+        exact = partial(_exact, self.sums, self._corpus, bonus=bonus)
+        if mask is not None:
+            docs = docs[mask.take(docs)]
         if bonus is not None:
             of_span = np.flatnonzero((bonus > 0) if mask is None else (bonus > 0) & mask)
             docs = np.union1d(docs, of_span[-_MOST_OF_A_SPAN:])
@@ -174,28 +174,6 @@ class _ByKernel:
         parts, factors = dict(zip(_PARTS, values, strict=False)), dict(zip(_FACTORS, values[3:], strict=True))
         match_words = partial(_words, self._corpus.terms, bits[0] | bits[1])
         return Scores(docs, total, parts, factors, bonuses, _ceiling(self.sums, self._corpus), match_words)
-
-
-def _in_reach(
-    sums: SpaceSums,
-    columns: MessageColumns,
-    most: float,
-    limit: int,
-    exact: Callable[[Numbers], Scores],
-    mask: Mask | None = None,
-    bonus: Floats | None = None,
-) -> Numbers:
-    """Return the documents that can be among the `limit` best, even after later ones are raised."""
-    floor = _floor(exact(sums.likely(2 * limit, mask)), columns, limit)
-    highest = 0.0 if bonus is None else float(bonus.max())
-    docs, bound = sums.reach((floor - highest) / most)
-    bound *= most
-    if bonus is not None:
-        bound += bonus.take(docs)
-    passes = bound >= floor
-    if mask is not None:
-        passes &= mask.take(docs)
-    return docs[passes]
 
 
 def _floor(scores: Scores, columns: MessageColumns, limit: int) -> float:
@@ -349,7 +327,7 @@ def _exact(sums: SpaceSums, corpus: Corpus, docs: Numbers, bonus: Floats | None 
     if bonus is not None:
         bonuses["date"] = bonus.take(docs)
     total = _combine(docs, parts, factors, bonuses)
-    match_words = partial(_words, terms, np.packbits((said | put_out).T, axis=1, bitorder="little"))
+    match_words = partial(_words, terms, np.packbits(said | put_out, axis=0, bitorder="little").T)
     return Scores(docs, total, parts, factors, bonuses, _ceiling(sums, corpus), match_words, said)
 
 
