@@ -25,11 +25,12 @@ from programs import run
 from tables import each
 
 GIVEN: dict[str, object] = {
-    "event": "learned", "helpful": True, "hit": "a#1", "id": "rec_1", "llm": str, "observer": print,
-    "query": "Berlin", "space": "user", "text": "Berlin", "to": "user:bob", "version": 3, "what": "rec_1",
+    "branch": 1, "event": "learned", "helpful": True, "hit": "a#1", "id": "rec_1", "llm": str,
+    "observer": print, "query": "Berlin", "space": "user", "text": "Berlin", "to": "user:bob", "version": 3, "what": "rec_1",
 }  # fmt: skip
 """An argument for every parameter that a method must be given."""
-RAISES = {"backup", "describe", "expand", "explain"}  # there is nothing to be named, and nothing to copy
+# There is nothing to be named, to copy, or to answer again.
+RAISES = {"backup", "describe", "edit", "expand", "explain", "regenerate"}
 
 
 def handles(memory: Memory) -> list[object]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from holdfast import types
 from holdfast.errors import InvalidInput
 from holdfast.safety.guard import mask
-from holdfast.store import agenda, jobs, log, summaries, table_rows, watermarks
+from holdfast.store import agenda, jobs, log, records, summaries, table_rows, watermarks
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, first_value, retry_transaction
 from holdfast.store.message_rows import as_stored, from_micros, to_row
@@ -30,7 +30,6 @@ Action = Literal["rewind", "edit", "regenerate", "switch", "undo"]
 _SHOWN = 80  # characters of the beginning of a branch
 _LENGTH = "SELECT length FROM sessions WHERE space = :space AND chat = :chat"
 _HEADS = "SELECT length + 1, head FROM heads WHERE space = :space AND chat = :chat ORDER BY number"
-_VERSION = "SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space"
 _SET_ASIDE = """
     UPDATE messages SET aside = :aside
     WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last"""
@@ -180,7 +179,7 @@ class Mover:
         number = table_rows.count_up(self.tx, space, "heads")
         row: dict[str, Any] = {"space": space, "chat": self.chat, "number": number, "length": length}
         row |= {"before": self.tree.head, "head": head, "action": action}
-        row |= {"undone": undone, "version": first_value(self.tx, int, _VERSION, space=space)}
+        row |= {"undone": undone, "version": records.version(self.tx, space)}
         row |= {"agent": self.scope.agent, "at": self.now}
         table_rows.add(self.tx, "heads", {**row, "checksum": seal("heads", row, self.tx.key)})
         brought = _after(path, common)

@@ -197,10 +197,9 @@ class _Salvage:
             "born": (messages or [{"doc": 1}])[0]["doc"],
         }
         times = [message["at"] for message in messages]
-        row |= {"length": length, "erased": erased + lost}
+        row |= {"length": length, "erased": erased + lost, "aside": 0}
         # The next call counts those of the current branch.
         row["tokens"] = sum(message["tokens"] for message in messages)
-        row["aside"] = 0
         row |= {"oldest": min(times, default=row["oldest"]), "newest": max(times, default=row["newest"])}
         if session is None:
             row["checksum"] = seal("sessions", row, tx.key)

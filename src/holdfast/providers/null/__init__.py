@@ -293,6 +293,8 @@ class NullChat(_WithScratchpad, Chat):
 
     describe = _refusal(Chat.describe, "There is no such summary: this memory stores none.")
     expand = _refusal(Chat.expand, "There is no such summary: this memory stores none.")
+    edit = _refusal(Chat.edit, "There is no such message: this memory stores none.")
+    regenerate = _refusal(Chat.regenerate, "There is no request to answer again: this memory stores none.")
 
 
 @_empty_methods("scoped", "tools")
