@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from holdfast import Memory, __version__
-from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
+from holdfast.errors import HoldfastError, InvalidInput, NewerSchema, UnknownFormat, shown
 from holdfast.port.imports import Imports
 from holdfast.port.safekeeping import restore_rows
 from holdfast.port.texts import clean
@@ -106,18 +106,19 @@ def import_tables(
     encoding: str = "utf-8",
     rules: Rules | None = None,
 ) -> ImportReport:
-    """Add the rows of CSV and JSONL files to a memory, as messages or as records, each once.
+    """Add the rows of CSV, JSONL and JSON files to a memory, as messages or as records, each once.
 
     A row that is none is left out and reported with its line. `columns` names the column of each field: of
     messages `content`, and as you like `role` (else "user"), `at`, `chat` (else one of the file's name),
     `name`, `id` and `title`; of records `text`, and as you like `kind` (else "fact"), `category`, `tags`,
-    `target`, `since`, `until`, `source` and `id`. Of JSON, `a.b` is a field of an object. With `meta` as "*"
-    all other columns become metadata, else they are left out. A row without an `id` is known again by its
-    words.
+    `target`, `since`, `until`, `source` and `id`. Of JSON, `a.b` is a field of an object, `^.a` one of
+    the object around the row, and `rows` the place of the rows, such as "messages" or "chats.list.messages".
+    A column that begins with "=" is what all rows have. With `meta` as "*" all other columns become metadata,
+    else they are left out. A row without an `id` is known again by its words.
 
     Args:
         memory: the memory to add to.
-        paths: files that end with .csv, .tsv, .jsonl or .ndjson.
+        paths: files that end with .csv, .tsv, .jsonl, .ndjson or .json.
         columns: the column of each field.
         progress: see `Progress`.
         encoding: that of CSV files that do not begin with a mark of theirs.
@@ -132,6 +133,27 @@ def import_tables(
     importer = _Importer(memory, rules, _told(progress, files))
     importer.take_each(files, lambda path: importer.take(_table(path, table)))
     return importer.finish()
+
+
+def check_paths(paths: Iterable[str | os.PathLike[str]], columns: Mapping[str, str], encoding: str) -> None:
+    """Raise why the first path is not imported if none of them can be, before a database is made for it.
+
+    Raises:
+        InvalidInput, UnknownFormat: as the import does.
+
+    """
+    files, table = _existing_paths(paths), tables.check_table(columns, encoding) if columns else None
+    errors: list[HoldfastError] = []
+    for path in files:
+        try:
+            if table:
+                tables.format_of(path, table)
+            elif not (everything.is_everything(path) or is_records(path)):
+                sources(path)
+        except (InvalidInput, UnknownFormat) as error:
+            errors.append(error)
+    if errors and len(errors) == len(files):
+        raise errors[0]
 
 
 def _told(progress: Progress | None, paths: Iterable[Path]) -> Callable[[File, int], None]:
