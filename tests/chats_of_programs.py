@@ -250,7 +250,7 @@ def open_webui() -> Json:
         "<summary>Tool Executed</summary>\n</details>\n"
         "At 06:12. <details><summary>More</summary>of it</details>"
     )
-    messages = {
+    messages: dict[str, Json] = {
         "u1": {"parentId": None, "role": "user", "content": "High water?", "timestamp": 1767340800},
         "a0": {"parentId": "u1", "role": "assistant", "content": "Left", "timestamp": 1767340801},
         "a1": {
@@ -277,7 +277,7 @@ def open_webui() -> Json:
 
 
 def librechat(*, tree: bool = False) -> Json:
-    call = {
+    call: Json = {
         "type": "tool_call",
         "tool_call": {"id": "t1", "name": "search", "args": '{"q": "x"}', "output": "found"},
     }

@@ -51,7 +51,7 @@ def import_(
     """
     # Only an import needs a progress bar and the importers.
     from holdfast_cli.commands.render.progress import importing
-    from holdfast_cli.formats.importing import check_paths, import_paths, import_tables
+    from holdfast_cli.formats.importing import check_path, import_paths, import_tables
     from holdfast_cli.hooks.privacy import Privacy
 
     project_of = options.project_of(no_projects=no_projects)
@@ -62,7 +62,7 @@ def import_(
         take = partial(import_tables, columns=_columns(columns), encoding=encoding)
     paths = paths or _claude_code_projects()
     if not format and not location.is_there(options.location):
-        check_paths(paths, _columns(columns) if columns else {}, encoding)
+        check_path(paths, _columns(columns) if columns else {}, encoding)
     with interruptible(KEPT), options.open(create=True) as memory:
         with importing() as progress:
             # What is private is read when the database is open: its errors come first.

@@ -43,8 +43,7 @@ def read_database(file: File) -> Iterator[Item]:
 
 
 def _chat(identity: object, user: object, *, is_only: bool) -> ImportedChat:
-    owner = text_of(user)
-    return ImportedChat(text_of(identity), owner=Owner("" if owner == _NOBODY else owner, is_only))
+    return ImportedChat(text_of(identity), owner=Owner("" if user == _NOBODY else text_of(user), is_only))
 
 
 def _get(value: Json, name: str) -> object:

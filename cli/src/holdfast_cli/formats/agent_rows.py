@@ -100,10 +100,9 @@ def read_task(file: File) -> Iterator[Item]:
 
     def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
         role, content = value.get("role"), value.get("content")
-        if value.get("isSummary") is True or value.get("isTruncationMarker") is True:
-            return iter([Skip(number, turns.SUMMARY)])
-        if value.get("type") == "reasoning" and role is None:
-            return iter([Skip(number, "not conversation: reasoning")])
+        is_summary = value.get("isSummary") is True or value.get("isTruncationMarker") is True
+        if is_summary or value.get("type") == "reasoning":
+            return iter([Skip(number, turns.SUMMARY if is_summary else "not conversation: reasoning")])
         at = value.get("ts") or prompt_time(content, _NOW)
         row = {"role": role, "content": content, "at": at, "raw": value}
         return rows_of(chat, number, row, counts) if role in _ROLES else None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
+from operator import itemgetter
 
 from holdfast_cli.formats import turns
 from holdfast_cli.formats.files import MAX_LINE, File
@@ -17,10 +17,7 @@ _BLANK = "<blank>"  # what it writes of a prompt without words
 _NAME = ".aider.chat.history.md"
 
 
-class _Line(NamedTuple):
-    number: int
-    kind: str
-    text: str
+_Line = tuple[int, str, str]  # its number, what it is, and its text
 
 
 def is_history(text: str) -> bool:
@@ -36,15 +33,15 @@ def read(file: File) -> Iterator[Item]:
     """
     folder = str(file.location.absolute().parent) if file.location and file.location.name == _NAME else ""
     start, chat, place = "", ImportedChat(file.name), 0
-    for kind, group in groupby(_lines(file), lambda line: line.kind):
-        lines = list(group)
-        words = "\n".join(line.text for line in lines).strip()
+    for kind, group in groupby(_lines(file), itemgetter(1)):
+        numbers, _, texts = zip(*group, strict=True)
+        words = "\n".join(texts).strip()
         if kind == "start":
-            start, place = lines[-1].text, 0
+            start, place = texts[-1], 0
         elif kind == "note":
-            yield from (Skip(line.number, "not conversation: written by aider") for line in lines)
+            yield from (Skip(number, "not conversation: written by aider") for number in numbers)
         elif kind == "user" and words in ("", _BLANK):
-            yield Skip(lines[0].number, "empty")
+            yield Skip(numbers[0], "empty")
         elif kind and words:
             if not place:
                 # Two projects may have begun in the same second.
@@ -52,7 +49,7 @@ def read(file: File) -> Iterator[Item]:
                 chat = ImportedChat(name, folder=folder, since=since)
             place += 1
             speaker = turns.Speaker(kind, stable_id(place, [kind, words]))
-            yield from turns.messages_of(chat, lines[0].number, speaker, [turns.words(words)], {})
+            yield from turns.messages_of(chat, numbers[0], speaker, [turns.words(words)], {})
 
 
 def _lines(file: File) -> Iterator[_Line]:
@@ -64,17 +61,17 @@ def _lines(file: File) -> Iterator[_Line]:
         mark = _mark(text) if text.endswith(ending) else ""
         if start := _START.fullmatch(text):
             kind, has_prompt = "start", False
-            yield _Line(number, kind, start[1])
+            yield (number, kind, start[1])
         elif mark:
             kind = _MARKS[mark]
             has_prompt |= kind == "user"
-            yield _Line(number, kind, text.removeprefix(mark).removeprefix(" ").removesuffix(ending))
+            yield (number, kind, text.removeprefix(mark).removeprefix(" ").removesuffix(ending))
         elif kind == "assistant" or text.strip():
             kind = "assistant" if has_prompt else "note"
-            yield _Line(number, kind, text)
+            yield (number, kind, text)
         else:
             kind = "" if kind == "user" else kind
-            yield _Line(number, "", text)
+            yield (number, "", text)
 
 
 def _mark(text: str) -> str:

@@ -61,8 +61,8 @@ def _thread(current: object, nodes: Mapping[str, Json]) -> list[str]:
     """Return the nodes from the root to the current one, or to the newest leaf if there is none."""
     by_child = {text_of(child): key for key, node in nodes.items() for child in list_of(node.get("children"))}
     parents = {key: text_of(node.get("parent")) or by_child.get(key, "") for key, node in nodes.items()}
-    messages = {key: dict_of(node.get("message")) for key, node in nodes.items()}
-    return thread(current, parents, {key: seconds(it.get("create_time")) for key, it in messages.items()})
+    times = {key: seconds(dict_of(node.get("message")).get("create_time")) for key, node in nodes.items()}
+    return thread(current, parents, times)
 
 
 def _author(message: Json) -> Json:

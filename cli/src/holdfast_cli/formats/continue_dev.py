@@ -46,8 +46,7 @@ def read(_: File, number: int, value: Json) -> Iterator[Item]:
 
 
 def _blocks(entry: Json, message: Json, role: str, answered: set[str]) -> Iterator[Json]:
-    content = message.get("content")
-    parts = list(map(_part, turns.parts_of(content)))
+    content, parts = message.get("content"), list(map(_part, turns.parts_of(message.get("content"))))
     if role == "tool":
         yield turns.result(message.get("toolCallId"), parts)
         return

@@ -43,13 +43,9 @@ def read(file: File, number: int, value: Json) -> Iterator[Item]:
     beside its words, and an answer that is still being written.
     """
     identity, workspace = text_of(value.get("sessionId")), object_in(file.beside("workspace.json"))
-    chat = ImportedChat(
-        identity or file.name,
-        text_of(value.get("customTitle")),
-        folder=path_of(dict_of(workspace).get("folder")),
-        since=time_of(value.get("creationDate")),
-        by_file=not identity,
-    )
+    name, title, by_file = identity or file.name, text_of(value.get("customTitle")), not identity
+    folder, since = path_of(dict_of(workspace).get("folder")), time_of(value.get("creationDate"))
+    chat = ImportedChat(name, title, folder=folder, since=since, by_file=by_file)
     for place, request in enumerate(map(dict_of, list_of(value.get("requests"))), 1):
         if any(request.get(key) for key in _HIDDEN):
             yield Skip(number or place, LEFT)
@@ -79,7 +75,8 @@ def _change(session: Any, entry: Json) -> bool:
         for step in path:
             place = place[step]
         if entry["kind"] == _PUSH:
-            value = [*list_of(place.get(key))[: entry.get("i")], *list_of(value)]  # type: ignore[misc]
+            kept: Any = entry.get("i")
+            value = [*list_of(place.get(key))[:kept], *list_of(value)]
         place[key] = value
     except (LookupError, TypeError, ValueError, AttributeError):
         return False
@@ -211,5 +208,5 @@ def _event(kind: str, data: Json, called: set[str]) -> list[Json]:
 def _attached(value: object) -> Json:
     item = dict_of(value)
     kind, data = text_of(item.get("mimeType")), text_of(item.get("data"))
-    url = f"data:{kind};base64,{data}" if data else ""
-    return turns.attachment(item.get("displayName") or item.get("path"), url, kind)
+    name = item.get("displayName") or item.get("path")
+    return turns.attachment(name, f"data:{kind};base64,{data}" if data else "", kind)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from holdfast import Memory, __version__
-from holdfast.errors import HoldfastError, InvalidInput, NewerSchema, UnknownFormat, shown
+from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
 from holdfast.port.imports import Imports
 from holdfast.port.safekeeping import restore_rows
 from holdfast.port.texts import clean
@@ -135,25 +135,18 @@ def import_tables(
     return importer.finish()
 
 
-def check_paths(paths: Iterable[str | os.PathLike[str]], columns: Mapping[str, str], encoding: str) -> None:
-    """Raise why the first path is not imported if none of them can be, before a database is made for it.
+def check_path(paths: Iterable[str | os.PathLike[str]], columns: Mapping[str, str], encoding: str) -> None:
+    """Raise why the only path is not imported, before a database is made for it.
 
     Raises:
         InvalidInput, UnknownFormat: as the import does.
 
     """
-    files, table = _existing_paths(paths), tables.check_table(columns, encoding) if columns else None
-    errors: list[HoldfastError] = []
-    for path in files:
-        try:
-            if table:
-                tables.format_of(path, table)
-            elif not (everything.is_everything(path) or is_records(path)):
-                sources(path)
-        except (InvalidInput, UnknownFormat) as error:
-            errors.append(error)
-    if errors and len(errors) == len(files):
-        raise errors[0]
+    files = _existing_paths(paths)
+    if columns and len(files) == 1:
+        tables.format_of(files[0], tables.check_table(columns, encoding))
+    elif len(files) == 1 and not (everything.is_everything(files[0]) or is_records(files[0])):
+        sources(files[0])
 
 
 def _told(progress: Progress | None, paths: Iterable[Path]) -> Callable[[File, int], None]:

@@ -65,7 +65,5 @@ def _blocks(part: Json) -> list[Json]:
             given = function.get("arguments", inner.get("args"))
             return turns.call(inner.get("id"), function.get("name"), given, *([output] if output else []))
         case "image_file" | "image_url":
-            return [
-                turns.attachment(inner.get("filename"), inner.get("url") or inner.get("filepath"), "image")
-            ]
+            return [turns.attachment(inner.get("filename"), inner.get("url"), "image")]
     return [part]

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from holdfast.port.texts import clean
 from holdfast_cli.formats import turns
@@ -14,10 +14,10 @@ from holdfast_cli.formats.json_values import Json, dict_of, list_of, text_of, ti
 
 MARK = ("part", "id", "message_id", "session_id", "data")
 _SESSIONS = ("id", "parent_id", "directory", "title", "time_created", "revert")
-_UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-")
+_UNNAMED = re.compile(r"(?s)^(?:New|Child) session - \d{4}-.*")
 _STEPS = {"step-start", "step-finish", "snapshot", "patch", "agent", "compaction", "retry"}
 
-_Entry = tuple[Json, Iterable[Json]]  # what is known of a message, and its parts
+_Entry = tuple[Json, list[Json]]  # what is known of a message, and its parts
 
 
 def is_export(value: Json) -> bool:
@@ -33,7 +33,7 @@ def read(_: File, number: int, value: Json) -> Iterator[Item]:
     user took back, summaries of compactions, what the program adds, and steps beside the words.
     """
     messages = map(dict_of, list_of(value["messages"]))
-    entries = [(dict_of(it.get("info")), map(dict_of, list_of(it.get("parts")))) for it in messages]
+    entries = [(dict_of(it.get("info")), list(map(dict_of, list_of(it.get("parts"))))) for it in messages]
     return _session(number, dict_of(value["info"]), entries)
 
 
@@ -42,8 +42,8 @@ def read_database(file: File) -> Iterator[Item]:
     with open_database(file) as database:
         rows = database.rows("session", _SESSIONS, order=["time_created", "id"])
         for number, (identity, parent, folder, title, created, revert) in enumerate(rows, 1):
-            info = {"id": identity, "parentID": parent, "directory": folder, "title": title}
-            info |= {"time": {"created": created}, "revert": object_in(revert)}
+            info: Json = {"id": identity, "parentID": parent, "directory": folder, "title": title}
+            info = {**info, "time": {"created": created}, "revert": object_in(revert)}
             yield from _session(number, info, _rows(database, text_of(identity)))
 
 
@@ -58,12 +58,9 @@ def _rows(database: ForeignSQLite, session: str) -> list[_Entry]:
 
 def _session(number: int, info: Json, entries: list[_Entry]) -> Iterator[Item]:
     identity, parent, title = (text_of(info.get(key)) for key in ("id", "parentID", "title"))
-    chat = ImportedChat(
-        f"{parent}/agent-{identity}" if parent else identity,
-        "" if _UNNAMED.match(title) else title,
-        folder=text_of(info.get("directory")),
-        since=time_of(dict_of(info.get("time")).get("created")),
-    )
+    name, title = f"{parent}/agent-{identity}" if parent else identity, _UNNAMED.sub("", title)
+    since = time_of(dict_of(info.get("time")).get("created"))
+    chat = ImportedChat(name, title, folder=text_of(info.get("directory")), since=since)
     reverted, is_behind = text_of(dict_of(info.get("revert")).get("messageID")), False
     for place, (message, parts) in enumerate(entries, 1):
         is_behind |= bool(reverted) and message.get("id") == reverted
@@ -79,7 +76,7 @@ def _session(number: int, info: Json, entries: list[_Entry]) -> Iterator[Item]:
             yield from _message(chat, number or place, message, parts)
 
 
-def _message(chat: ImportedChat, place: int, message: Json, parts: Iterable[Json]) -> Iterator[Item]:
+def _message(chat: ImportedChat, place: int, message: Json, parts: list[Json]) -> Iterator[Item]:
     blocks: list[Json] = []
     for part in parts:
         match kind := text_of(part.get("type")):

@@ -13,7 +13,6 @@ from holdfast_cli.formats.json_values import Json, dict_of, list_of, text_of
 
 _START, _END = '<details type="', "</details>"
 _ATTRIBUTE = re.compile(r'(\w{1,40})="([^"]*)"')
-_SUMMARY = re.compile(r"<summary>[^<]{0,1000}</summary>")
 
 
 def is_chat(value: Json) -> bool:
@@ -68,8 +67,7 @@ def _blocks(content: str) -> Iterator[Json]:
 def _details(text: str) -> list[Json]:
     head, _, body = text.partition(">")
     fields = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(head)}
-    summary = _SUMMARY.match(body.strip())
-    body = body.strip()[summary.end() if summary else 0 :].strip()
+    body = body.partition("</summary>")[2].strip() or body.strip()
     match fields.get("type"):
         case "reasoning":
             return [turns.thought(body)]
@@ -80,9 +78,6 @@ def _details(text: str) -> list[Json]:
             return turns.call(
                 fields.get("id"), fields.get("name"), _inner(fields.get("arguments", "")), *results
             )
-        case "code_interpreter":
-            results = [fields["output"]] if "output" in fields else []
-            return turns.call("", "code_interpreter", {"code": body}, *results)
     return [turns.words(text + _END)]
 
 

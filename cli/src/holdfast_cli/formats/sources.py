@@ -56,6 +56,7 @@ from holdfast_cli.formats.record_markdown import START as RECORDS
 from holdfast_cli.formats.zip_files import READ_ERRORS
 
 Test = Callable[[Mapping[str, object]], bool]
+ReadObject = Callable[[File, int, Mapping[str, object]], Iterator[Item]]
 
 
 class Format(NamedTuple):
@@ -83,15 +84,12 @@ def _by_path(what: str) -> Callable[[File], Iterator[Item]]:
     return _not_read(f"an export of {what}: name the file itself", problem=False)
 
 
-def _documents(
-    name: str, is_one: Test, read: Callable[[File, int, Mapping[str, object]], Iterator[Item]]
-) -> Format:
+def _documents(name: str, is_one: Test, read: ReadObject) -> Format:
     """Return the format of files that have objects of JSON, each of which is read on its own."""
 
     def items(file: File) -> Iterator[Item]:
-        return read_objects(
-            values(file), lambda place, it: read(file, place, it) if is_one(it) else None, "of another kind"
-        )
+        own = partial(read, file)
+        return read_objects(values(file), lambda n, it: own(n, it) if is_one(it) else None, "of another kind")
 
     return Format(name, items, is_value=is_one)
 

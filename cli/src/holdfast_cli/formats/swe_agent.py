@@ -1,13 +1,12 @@
 """SWE-agent: the trajectories of its runs, `.traj`."""
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from holdfast.port import formats
-from holdfast.types import Message
 from holdfast_cli.formats.files import File
 from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
-from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
+from holdfast_cli.formats.json_values import Json, dict_of, list_of, repeat_id, text_of
 
 
 def is_trajectory(value: Json) -> bool:
@@ -23,7 +22,7 @@ def read(file: File, number: int, value: Json) -> Iterator[Item]:
     Demonstrations, which are of other runs, are left out and counted.
     """
     chat = ImportedChat(f"{file.name}:{number}" if number else file.name, by_file=True)
-    has_acted = False
+    has_acted, counts = False, Counter[str]()
     for place, entry in enumerate(map(dict_of, list_of(value["history"])), 1):
         role, is_demo = text_of(entry.get("role")), entry.get("is_demo") is True
         has_acted |= role == "assistant" and not is_demo
@@ -34,8 +33,5 @@ def read(file: File, number: int, value: Json) -> Iterator[Item]:
             call = next(iter(list_of(entry.get("tool_call_ids"))), None)
             role = "tool" if role == "user" and has_acted else role
             item = {**entry, "role": role, "raw": entry, "tool_call_id": call}
-            yield item_of(chat, number or place, _message, item, place)
-
-
-def _message(item: Json, place: int) -> Message:
-    return replace(formats.parse(item), id=stable_id(place, item["raw"]))
+            item["id"] = repeat_id(counts, [place, entry])
+            yield item_of(chat, number or place, formats.parse, item)

@@ -85,9 +85,8 @@ def format_of(path: Path, table: Table) -> str:
         raise InvalidInput(f"{str(path)!r} is no table.", todo)
     if form == "JSON":
         words = table.columns.get("content") or table.columns["text"]
-        rows = [
-            item[1] for item in islice(_objects(File.at(path), table), _HEAD) if not isinstance(item, Skip)
-        ]
+        head = islice(_objects(File.at(path), table), _HEAD)
+        rows = [item[1] for item in head if not isinstance(item, Skip)]
         if rows and all(_cell(row, words) is None for row in rows):
             what = f"{str(path)!r} has no field {shown(words)}."
             raise InvalidInput(what, f"Its fields are {', '.join(map(repr, list(rows[0])[:20]))}.")
