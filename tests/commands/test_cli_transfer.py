@@ -51,6 +51,14 @@ def test_without_a_path_there_must_be_sessions_of_claude_code(cli: Cli) -> None:
     assert not cli.db.exists()
 
 
+def test_a_file_in_no_known_format_leaves_no_database_behind(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "package.json"
+    path.write_text('{"name": "a program"}')
+    assert "in no format that is known here" in cli.complaint("import", path, code=1)
+    assert "has no field 'text'" in cli.complaint("import", path, "--map", "content=text", code=1)
+    assert not cli.db.exists()
+
+
 @pytest.mark.parametrize("format", [None, "markdown"])
 def test_an_export_reads_back_equal(sample: Cli, tmp_path: Path, format: str | None) -> None:
     file = tmp_path / "out.md"

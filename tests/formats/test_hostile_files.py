@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from chats_of_programs import DOCUMENTS
 from holdfast import Memory
 from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
@@ -53,6 +54,7 @@ BASES: list[Callable[[random.Random], dict[str, object]]] = [
     lambda rng: {"sessionId": "s", "projectHash": "h", "$rewindTo": f"g{rng.randrange(6)}"},
     lambda _: {"role": "user", "content": "hi", "id": "m"},
     lambda _: {"id": "s", "messages": [{"role": "user", "content": "hi"}]},
+    *(lambda _, make=make: make() for make in DOCUMENTS),
 ]
 
 

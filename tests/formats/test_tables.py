@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Memory
+from holdfast import InvalidInput, Memory
 from holdfast_cli.formats.importing import import_tables
 from soak import cases
 from tables import each
@@ -153,3 +153,49 @@ def test_any_table_loses_no_row_silently_and_adds_none_twice(rows: list[tuple[st
         report = import_tables(memory, path, columns)
         assert report.added + sum(one.count for one in report.problems) == len(rows)
         assert import_tables(memory, path, {**columns, "meta": "*"}).added == 0
+
+
+TELEGRAM = {
+    "name": "Choir",
+    "messages": [
+        {"id": 1, "type": "service", "date_unixtime": "1769940000", "text": ""},
+        {"id": 2, "date_unixtime": "1769940060", "from": "Ida", "text": "Rehearsal moves."},
+        {
+            "id": 3,
+            "date_unixtime": "1769940120",
+            "from": "Bo",
+            "text": ["See ", {"type": "link", "text": "a.example"}],
+        },
+        "no row",
+    ],
+}
+PATHS = {"content": "text", "name": "from", "at": "date_unixtime", "id": "id", "chat": "^.name"}
+
+
+@each(
+    ("document", "rows"), [(TELEGRAM, "messages"), ({"chats": {"list": [TELEGRAM]}}, "chats.list.messages")]
+)
+def test_rows_within_a_json_file_are_found_by_a_path(tmp_path: Path, document: object, rows: str) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(document))
+    with Memory(":memory:") as memory:
+        report = import_tables(memory, path, {**PATHS, "rows": rows})
+        assert sorted(lines_of(report)) == [("The message is empty.", (1,)), (f"no object at '{rows}'", (4,))]
+        assert words(memory, "Choir") == [("user", "Rehearsal moves."), ("user", "See a.example")]
+        first = memory.chat("Choir").history()[0]
+        assert (first.name, first.id, str(first.at)) == ("Ida", "2", "2026-02-01 10:01:00+00:00")
+        assert import_tables(memory, path, {**PATHS, "rows": rows}).added == 0
+
+
+def test_a_field_that_no_row_has_is_named_and_a_constant_is_in_all(quick: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "2026-02-01.json"
+    path.write_text(json.dumps([{"user": "U1", "text": "Hi", "ts": "1769940060.000100"}]))
+    columns = {"content": "text", "name": "user", "at": "ts", "chat": "=general"}
+    report = import_tables(quick, path, {**columns, "title": "subject", "meta": "*"})
+    assert lines_of(report) == [("no row has the field 'subject'", (0,))]
+    assert words(quick, "general") == [("user", "Hi")]
+    assert quick.chat("general").history()[0].meta == {}
+    with pytest.raises(InvalidInput, match="has no field 'body'"):
+        import_tables(quick, path, {**columns, "content": "body"})
+    path.write_text("{")
+    assert len(import_tables(quick, path, columns).problems) >= 1

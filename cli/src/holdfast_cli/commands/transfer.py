@@ -16,6 +16,7 @@ from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.parameters import CLAUDE_CODE
 from holdfast_cli.commands.render.outcomes import interruptible
 from holdfast_cli.commands.render.screen import Screen, count, plain, tally
+from holdfast_cli.hooks import location
 
 if TYPE_CHECKING:
     from holdfast_cli.formats.import_report import ImportReport, Skipped
@@ -37,10 +38,11 @@ def import_(
 ) -> None:
     """Import conversations from files, folders and zips.
 
-    Reads what Claude Code, Codex, Gemini CLI, Cursor, Cline, Goose, SpecStory, ChatGPT, Letta, mem0,
+    Reads what Claude Code, Codex, Gemini CLI, GitHub Copilot, Cursor, aider, opencode, Cline, Roo, Kilo,
+    Continue, Goose, SpecStory, Claude.ai, ChatGPT, Open WebUI, LibreChat, ADK, SWE-agent, Letta, mem0,
     basic-memory, LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content;
-    with --map, CSV and JSONL of any program. A session of Claude Code, Codex or Gemini CLI goes into the
-    project of its folder, unless --project names one. Each message and record is stored once. Left out is
+    with --map, CSV, JSONL and JSON of any program. A session of Claude Code, Codex or Gemini CLI goes into
+    the project of its folder, unless --project names one. Each message and record is stored once. Left out is
     what was marked as private, said while paused, or is covered by .holdfastignore. Edits in what `export
     --records` wrote are taken over as yours; of a record that changed here too, both texts are shown and
     neither is taken. Exits with 1 if something could not be read or stored; the rest is imported.
@@ -49,7 +51,7 @@ def import_(
     """
     # Only an import needs a progress bar and the importers.
     from holdfast_cli.commands.render.progress import importing
-    from holdfast_cli.formats.importing import import_paths, import_tables
+    from holdfast_cli.formats.importing import check_path, import_paths, import_tables
     from holdfast_cli.hooks.privacy import Privacy
 
     project_of = options.project_of(no_projects=no_projects)
@@ -59,6 +61,8 @@ def import_(
             raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
         take = partial(import_tables, columns=_columns(columns), encoding=encoding)
     paths = paths or _claude_code_projects()
+    if not format and not location.is_there(options.location):
+        check_path(paths, _columns(columns) if columns else {}, encoding)
     with interruptible(KEPT), options.open(create=True) as memory:
         with importing() as progress:
             # What is private is read when the database is open: its errors come first.

@@ -7,7 +7,9 @@ from datetime import datetime
 from pathlib import PurePath
 
 from holdfast.port import formats
-from holdfast_cli.formats.files import File, lines, values
+from holdfast_cli.formats import turns
+from holdfast_cli.formats.files import File, lines, object_in, values
+from holdfast_cli.formats.foreign_sqlite import open_database
 from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of, read_objects
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, output_of, repeat_id, text_of, time_of
 
@@ -98,6 +100,9 @@ def read_task(file: File) -> Iterator[Item]:
 
     def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
         role, content = value.get("role"), value.get("content")
+        is_summary = value.get("isSummary") is True or value.get("isTruncationMarker") is True
+        if is_summary or value.get("type") == "reasoning":
+            return iter([Skip(number, turns.SUMMARY if is_summary else "not conversation: reasoning")])
         at = value.get("ts") or prompt_time(content, _NOW)
         row = {"role": role, "content": content, "at": at, "raw": value}
         return rows_of(chat, number, row, counts) if role in _ROLES else None
@@ -106,6 +111,8 @@ def read_task(file: File) -> Iterator[Item]:
 
 
 # Goose
+
+GOOSE = ("messages", "id", "session_id", "role", "content_json", "created_timestamp", "metadata_json")
 
 
 def is_goose(value: Json) -> bool:
@@ -137,6 +144,21 @@ def read_goose(file: File) -> Iterator[Item]:
 
     is_document = file.path.lower().endswith(".json")
     return read_objects(values(file) if is_document else lines(file), items, "no message")
+
+
+def read_goose_database(file: File) -> Iterator[Item]:
+    """Yield the messages of every session of its database, each a chat as in an export."""
+    counts = Counter[str]()
+    with open_database(file) as database:
+        sessions = database.rows("sessions", ("id", "working_dir", "name", "description"), order=["id"])
+        for session in sessions:
+            name, folder, title, described = map(text_of, session)
+            chat = ImportedChat(name, title or described, folder=folder)
+            rows = database.rows(GOOSE[0], GOOSE[1:], where={"session_id": name}, order=["id"])
+            for number, _, role, content, created, metadata in rows:
+                parts = object_in(f'{{"content": {text_of(content)}}}')
+                row = {"role": role, "created": created, "metadata": object_in(metadata), **dict_of(parts)}
+                yield from _goose(chat, number if isinstance(number, int) else 0, row, counts)
 
 
 def _goose(chat: ImportedChat, number: int, row: Json, counts: Counter[str]) -> Iterator[Item]:

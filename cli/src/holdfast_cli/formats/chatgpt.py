@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.port import formats
 from holdfast.types import Message
-from holdfast_cli.formats.files import File, values
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of, read_objects
+from holdfast_cli.formats.branches import LEFT, seconds, thread
+from holdfast_cli.formats.files import File
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, text_of
 
 _HIDDEN = "hidden in ChatGPT"
 _SETTINGS = "settings of the account, not conversation"
 _EMPTY = "empty"
-_LEFT = "on a branch that was left: the prompt was edited or the answer made anew"
 _SETTINGS_TYPES = {"user_editable_context", "model_editable_context"}
 _REASONING_TYPES = {"thoughts", "reasoning_recap"}
 _PLAIN_TYPES = {"", "text", "multimodal_text", "code", "execution_output"}
@@ -23,22 +23,14 @@ def is_conversation(value: Json) -> bool:
     return isinstance(value.get("mapping"), dict)
 
 
-def read(file: File) -> Iterator[Item]:
-    """Yield the messages of every conversation: the thread that ChatGPT shows, down to `current_node`.
+def read(file: File, position: int, value: Json) -> Iterator[Item]:
+    """Yield the messages of a conversation: the thread that ChatGPT shows, down to `current_node`.
 
     Messages that ChatGPT hides, that are settings or empty, or that are on other branches, are left out and
     counted. A message to a tool becomes a tool call, and the tool's message its result.
     """
-
-    def items(position: int, value: Json) -> Iterator[Item] | None:
-        return _conversation(position, value, file.name) if is_conversation(value) else None
-
-    return read_objects(values(file), items, "no conversation")
-
-
-def _conversation(position: int, value: Json, name: str) -> Iterator[Item]:
     identity = text_of(value.get("conversation_id")) or text_of(value.get("id"))
-    identity = identity or (f"{name}:{position}" if position else name)
+    identity = identity or (f"{file.name}:{position}" if position else file.name)
     chat = ImportedChat(identity, text_of(value.get("title")), archived=value.get("is_archived") is True)
     nodes = {key: node for key, node in dict_of(value.get("mapping")).items() if isinstance(node, dict)}
     thread = _thread(value.get("current_node"), nodes)
@@ -62,28 +54,15 @@ def _conversation(position: int, value: Json, name: str) -> Iterator[Item]:
     for key, node in nodes.items():
         message = node.get("message")
         if key not in in_thread and isinstance(message, dict):
-            yield Skip(position, _why_left_out(message) or _LEFT)
+            yield Skip(position, _why_left_out(message) or LEFT)
 
 
 def _thread(current: object, nodes: Mapping[str, Json]) -> list[str]:
     """Return the nodes from the root to the current one, or to the newest leaf if there is none."""
-    parents = {text_of(child): key for key, node in nodes.items() for child in list_of(node.get("children"))}
-    parents |= {key: parent for key, node in nodes.items() if (parent := text_of(node.get("parent")))}
-    leaf = current if isinstance(current, str) and current in nodes else _newest_leaf(nodes, parents)
-    thread: dict[str, None] = {}
-    while leaf in nodes and leaf not in thread:
-        thread[leaf] = None
-        leaf = parents.get(leaf, "")
-    return list(reversed(thread))
-
-
-def _newest_leaf(nodes: Mapping[str, Json], parents: Mapping[str, str]) -> str:
-    def create_time(key: str) -> float:
-        at = dict_of(nodes[key].get("message")).get("create_time")
-        return at if isinstance(at, int | float) else 0.0
-
-    inner = {parents[key] for key in nodes if key in parents}
-    return max(reversed([key for key in nodes if key not in inner]), key=create_time, default="")
+    by_child = {text_of(child): key for key, node in nodes.items() for child in list_of(node.get("children"))}
+    parents = {key: text_of(node.get("parent")) or by_child.get(key, "") for key, node in nodes.items()}
+    times = {key: seconds(dict_of(node.get("message")).get("create_time")) for key, node in nodes.items()}
+    return thread(current, parents, times)
 
 
 def _author(message: Json) -> Json:

@@ -16,6 +16,7 @@ from holdfast_cli.formats.json_values import (
     call_item,
     dict_of,
     list_of,
+    path_of,
     result_item,
     stable_id,
     text_of,
@@ -34,7 +35,6 @@ _ITEMS = "ItemTable"
 _OLD = "workbench.panel.aichat.view.aichat.chatdata"
 _SENT = re.compile(r"<timestamp>\s*\w+, ([^<]{1,200})")
 _EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on ([^\n]{1,200}) from Cursor \([^\n]{1,40}\)_")
-_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
 
 
@@ -72,7 +72,7 @@ def _chat(database: ForeignSQLite, number: int, identity: str, value: Json) -> I
         identity,
         text_of(value.get("name")),
         archived=value.get("isArchived") is True,
-        folder=next(filter(None, map(_path, uris)), ""),
+        folder=next(filter(None, map(path_of, uris)), ""),
     )
     at = value.get("createdAt")
     for name in order:
@@ -106,15 +106,6 @@ def _start_time(bubble: Json) -> object:
     """Return when a message was sent, in milliseconds; in some versions the times are those of a process."""
     start = dict_of(bubble.get("timingInfo")).get("clientStartTime")
     return start if isinstance(start, int | float) and start > 1e12 else None
-
-
-def _path(uri: object) -> str:
-    """Return the path in the URI of a file on this machine, "" for any other."""
-    scheme, _, path = text_of(uri).partition("://")
-    if scheme != "file" or not path.startswith("/"):
-        return ""
-    data = _ESCAPED.sub(lambda code: bytes.fromhex(code[1].decode()), path.encode(errors="replace"))
-    return data.decode(errors="replace")
 
 
 def _bubble(

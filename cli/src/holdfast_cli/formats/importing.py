@@ -106,18 +106,19 @@ def import_tables(
     encoding: str = "utf-8",
     rules: Rules | None = None,
 ) -> ImportReport:
-    """Add the rows of CSV and JSONL files to a memory, as messages or as records, each once.
+    """Add the rows of CSV, JSONL and JSON files to a memory, as messages or as records, each once.
 
     A row that is none is left out and reported with its line. `columns` names the column of each field: of
     messages `content`, and as you like `role` (else "user"), `at`, `chat` (else one of the file's name),
     `name`, `id` and `title`; of records `text`, and as you like `kind` (else "fact"), `category`, `tags`,
-    `target`, `since`, `until`, `source` and `id`. Of JSON, `a.b` is a field of an object. With `meta` as "*"
-    all other columns become metadata, else they are left out. A row without an `id` is known again by its
-    words.
+    `target`, `since`, `until`, `source` and `id`. Of JSON, `a.b` is a field of an object, `^.a` one of
+    the object around the row, and `rows` the place of the rows, such as "messages" or "chats.list.messages".
+    A column that begins with "=" is what all rows have. With `meta` as "*" all other columns become metadata,
+    else they are left out. A row without an `id` is known again by its words.
 
     Args:
         memory: the memory to add to.
-        paths: files that end with .csv, .tsv, .jsonl or .ndjson.
+        paths: files that end with .csv, .tsv, .jsonl, .ndjson or .json.
         columns: the column of each field.
         progress: see `Progress`.
         encoding: that of CSV files that do not begin with a mark of theirs.
@@ -132,6 +133,20 @@ def import_tables(
     importer = _Importer(memory, rules, _told(progress, files))
     importer.take_each(files, lambda path: importer.take(_table(path, table)))
     return importer.finish()
+
+
+def check_path(paths: Iterable[str | os.PathLike[str]], columns: Mapping[str, str], encoding: str) -> None:
+    """Raise why the only path is not imported, before a database is made for it.
+
+    Raises:
+        InvalidInput, UnknownFormat: as the import does.
+
+    """
+    files = _existing_paths(paths)
+    if columns and len(files) == 1:
+        tables.format_of(files[0], tables.check_table(columns, encoding))
+    elif len(files) == 1 and not (everything.is_everything(files[0]) or is_records(files[0])):
+        sources(files[0])
 
 
 def _told(progress: Progress | None, paths: Iterable[Path]) -> Callable[[File, int], None]:

@@ -15,6 +15,7 @@ Json = Mapping[str, object]
 """An object of JSON."""
 
 _PART = re.compile(r"text|input_|output_text|image|resource")  # the kinds of what may stand in an output
+_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SHOWN_TIME = re.compile(
     r"(\w{3} \d{1,2}, \d{4}|\d{1,2}[/.]\d{1,2}[/.]\d{4})(?:,? (?:at )?(\d{1,2}:\d\d)(:\d\d)?(?:\s?([AP]M))?)?"
     r"(?: \(?(?:[^\s,]{1,60}, )?(?:UTC|GMT)([+-]\d{1,2})?(\.5|:\d\d)?)?"
@@ -96,6 +97,15 @@ def time_of(value: object) -> datetime | None:
         with suppress(ValueError):
             return datetime.strptime(f"{date} {written} {shift}", f"{day} {form} %z")
     return None
+
+
+def path_of(uri: object) -> str:
+    """Return the path in the URI of a file on this machine, "" for any other."""
+    scheme, _, path = text_of(uri).partition("://")
+    if scheme != "file" or not path.startswith("/"):
+        return ""
+    data = _ESCAPED.sub(lambda code: bytes.fromhex(code[1].decode()), path.encode(errors="replace"))
+    return data.decode(errors="replace")
 
 
 def text_of(value: object) -> str:

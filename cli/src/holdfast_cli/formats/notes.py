@@ -125,7 +125,7 @@ def _records(note: _Note, lines: Sequence[str], start: int) -> Iterator[Item]:
 def _section(note: _Note, line: int, path: Sequence[tuple[int, str]], body: Sequence[str]) -> Iterator[Item]:
     names = [name for _, name in path if name]
     heading = " › ".join(names if names[:1] == [note.title] else [note.title, *names])
-    for part in _parts("\n".join(body).strip()):
+    for part in parts_of_text("\n".join(body).strip()):
         if _is_shown(part):
             yield Skip(line, _SHOWN)
         else:
@@ -138,7 +138,7 @@ def _is_shown(text: str) -> bool:
     return files > 0 and not _AROUND.sub("", rest)
 
 
-def _parts(text: str) -> Iterator[str]:
+def parts_of_text(text: str) -> Iterator[str]:
     """Yield a text in parts, which end at an empty line where there is one in the second half."""
     at = 0
     while at < len(text):

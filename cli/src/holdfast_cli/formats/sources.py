@@ -14,20 +14,29 @@ from typing import NamedTuple
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable, UnknownFormat
 from holdfast.port.texts import clean
 from holdfast_cli.formats import (
+    adk,
     agent_rows,
+    aider,
     chat_markdown,
     chatgpt,
+    claude_ai,
     claude_code,
     codex,
+    continue_dev,
+    copilot,
     cursor,
     gemini,
     jsonl,
     langgraph,
     letta,
+    librechat,
     mem0,
     notes,
     openai_sessions,
+    opencode,
+    openwebui,
     specstory,
+    swe_agent,
     zip_files,
 )
 from holdfast_cli.formats.files import (
@@ -42,11 +51,12 @@ from holdfast_cli.formats.files import (
     values,
 )
 from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, is_sqlite, open_database
-from holdfast_cli.formats.import_items import Item, Skip
+from holdfast_cli.formats.import_items import Item, Skip, read_objects
 from holdfast_cli.formats.record_markdown import START as RECORDS
 from holdfast_cli.formats.zip_files import READ_ERRORS
 
 Test = Callable[[Mapping[str, object]], bool]
+ReadObject = Callable[[File, int, Mapping[str, object]], Iterator[Item]]
 
 
 class Format(NamedTuple):
@@ -74,10 +84,19 @@ def _by_path(what: str) -> Callable[[File], Iterator[Item]]:
     return _not_read(f"an export of {what}: name the file itself", problem=False)
 
 
+def _documents(name: str, is_one: Test, read: ReadObject) -> Format:
+    """Return the format of files that have objects of JSON, each of which is read on its own."""
+
+    def items(file: File) -> Iterator[Item]:
+        own = partial(read, file)
+        return read_objects(values(file), lambda n, it: own(n, it) if is_one(it) else None, "of another kind")
+
+    return Format(name, items, is_value=is_one)
+
+
 _CURSOR_STORE = (
     "the database of Cursor's command line is not read: import ~/.cursor/projects, which has the same"
 )
-_GOOSE_STORE = "the database of Goose is not read: import what `goose session export --format json` writes"
 
 
 NOTES = Format("notes", notes.read, is_text=lambda _: True)
@@ -92,16 +111,30 @@ FORMATS = (
     Format("Gemini CLI", gemini.read_events, is_line=gemini.is_event),
     Format("Cursor", cursor.read_database, is_database=lambda it: it.has(*cursor.MARK)),
     Format("Cursor", _not_read(_CURSOR_STORE), is_database=lambda it: {"blobs", "meta"} == it.tables.keys()),
-    Format("Goose", _not_read(_GOOSE_STORE), is_database=lambda it: it.has("messages", "content_json")),
+    Format("Goose", agent_rows.read_goose_database, is_database=lambda it: it.has(*agent_rows.GOOSE)),
+    Format("GitHub Copilot", copilot.read_log, is_line=copilot.is_log),
+    Format("GitHub Copilot", copilot.read_events, is_line=copilot.is_event),
+    Format("opencode", opencode.read_database, is_database=lambda it: it.has(*opencode.MARK)),
+    Format("ADK", adk.read_database, is_database=lambda it: it.has(*adk.MARK)),
     Format("Cursor", cursor.read, is_line=cursor.is_line),
     Format("Cursor", cursor.read_export, is_text=cursor.is_export),
     Format("Goose", agent_rows.read_goose, is_line=agent_rows.is_goose, is_value=agent_rows.is_goose),
     Format("Cline", agent_rows.read_task, is_value=agent_rows.is_task),
+    Format("aider", aider.read, is_text=aider.is_history),
     Format("SpecStory", specstory.read, is_text=specstory.is_session),
     Format("basic-memory", notes.read, is_text=notes.is_note),
     Format("Markdown", chat_markdown.read, is_text=lambda text: text.startswith(chat_markdown.START)),
     _JSONL,
-    Format("ChatGPT", chatgpt.read, is_value=chatgpt.is_conversation),
+    _documents("ChatGPT", chatgpt.is_conversation, chatgpt.read),
+    _documents("Claude.ai", claude_ai.is_conversation, claude_ai.read),
+    _documents("Claude.ai", claude_ai.is_knowledge, claude_ai.read_knowledge),
+    _documents("GitHub Copilot", copilot.is_session, copilot.read),
+    _documents("opencode", opencode.is_export, opencode.read),
+    _documents("Open WebUI", openwebui.is_chat, openwebui.read),
+    _documents("LibreChat", librechat.is_conversation, librechat.read),
+    _documents("Continue", continue_dev.is_session, continue_dev.read),
+    _documents("ADK", adk.is_session, adk.read),
+    _documents("SWE-agent", swe_agent.is_trajectory, swe_agent.read),
     Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),
     Format("Letta", letta.read, is_value=letta.is_agent_file),
     Format("mem0", mem0.read, is_line=mem0.is_memory, is_value=mem0.is_memory),
@@ -116,7 +149,7 @@ DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3", ".vscdb")
 _OTHER_ENDINGS = (".md", *DATABASE_ENDINGS)  # what has conversations only at times
 _OUTPUTS = "tool-results"  # the folder of outputs beside a session of Claude Code, whatever they look like
 _PACKED_ENDINGS = tuple(f"{ending}{packed}" for ending in LINE_ENDINGS for packed in (".zst", ".gz"))
-_ENDINGS = (".json", ".af", *LINE_ENDINGS, *_OTHER_ENDINGS, *_PACKED_ENDINGS)
+_ENDINGS = (".json", ".af", ".traj", *LINE_ENDINGS, *_OTHER_ENDINGS, *_PACKED_ENDINGS)
 _START = 4096  # bytes that show whether a file is a JSON array
 _ZIP = b"PK\x03\x04"  # its first bytes
 _HEAD = 50  # lines or values by which a format is recognised
