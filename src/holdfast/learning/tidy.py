@@ -348,7 +348,7 @@ class _Proposals:
             raise _Refused("added a value")
         placed = next((part for part in parts if part.chat), kept)
         meta = {**kept.meta, **self.context.provenance(self.label)}
-        told = replace(kept, text=text, by=intake.by, meta=meta, flags=())
+        told = replace(kept, text=text, by=intake.by, meta=meta, flags=(), conflicts=())
         return replace(told, chat=placed.chat, messages=placed.messages, at=placed.at)
 
 
@@ -382,7 +382,8 @@ def _write(changes: Writing, intake: Intake, join: _Join) -> list[Record]:
     former = records.versions_of(changes.tx, intake.space, kept.id)
     if any(version.meta.get(_OF) == ids and version.action in (_MERGED, _UPDATED) for version in former):
         raise _Refused("taken back before")
-    after = replace(join.after, meta={**join.after.meta, _OF: ids})
+    pinned = any(part.pinned for part in current.values())
+    after = replace(join.after, meta={**join.after.meta, _OF: ids}, pinned=pinned)
     if join.action == _MERGED:
         after = _gather(after, kept, parts)
     freed = sum(len(part.text) for part in parts if part.agent == kept.agent)

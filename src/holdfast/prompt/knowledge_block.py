@@ -118,9 +118,9 @@ def _is_shown(row: RecordOutline, at: int, others: Sequence[str]) -> bool:
 def fitting_records(kind: Kind, outlines: Sequence[RecordOutline]) -> list[RecordOutline]:
     """Return the records that a prompt has room for, in their order.
 
-    The budget of a kind is in characters, for each target. What the user said comes first, then what has the
-    higher priority, then what is newest and most used: said last, and said most often, by the sum of the
-    ranks in both orders. One that does not fit leaves the room to those after it.
+    The budget of a kind is in characters, for each target. What is pinned comes first, then what the user
+    said, then what has the higher priority, then what is newest and most used: said last, and said most
+    often, by the sum of the ranks in both orders. One that does not fit leaves the room to those after it.
     """
     chosen: set[int] = set()
     for target in {row.target for row in outlines}:
@@ -137,7 +137,9 @@ def _by_worth(outlines: Sequence[RecordOutline]) -> list[RecordOutline]:
     ranks = Counter[int]()
     for order in (newest, sorted(newest, key=lambda row: -row.evidence)):
         ranks.update({row.version: rank for rank, row in enumerate(order)})
-    return sorted(newest, key=lambda row: (row.by != "user", -row.priority, ranks[row.version]))
+    return sorted(
+        newest, key=lambda row: (not row.pinned, row.by != "user", -row.priority, ranks[row.version])
+    )
 
 
 def _of_kind(
@@ -153,7 +155,9 @@ def _of_kind(
     for target in kind.targets:
         here = [record for record in own if record.target == target]
         others = [record for record in shared if record.target == target]
-        ordered = (sorted(some, key=lambda record: -record.priority) for some in (here, others))
+        ordered = (
+            sorted(some, key=lambda record: (not record.pinned, -record.priority)) for some in (here, others)
+        )
         entries = [_entry(record) for record in chain(*ordered)]
         left = omitted.get(target_name(kind, target), 0)
         if entries or left:

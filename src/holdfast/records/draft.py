@@ -271,7 +271,8 @@ def unknown_version(version: object, newest: int) -> InvalidInput:
 def content_of(record: Record) -> tuple[object, ...]:
     """Return the content of a record, without its provenance: who wrote it where, how often, and when."""
     plain = (record.text, record.target, record.agent, record.category, record.tags, record.priority)
-    return (*plain, dict(record.meta), record.since, record.until, record.trust, record.retracted)
+    state = (record.since, record.until, record.trust, record.retracted, record.pinned)
+    return (*plain, dict(record.meta), *state)
 
 
 def quarantine_reason(record: Record) -> str:

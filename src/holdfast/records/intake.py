@@ -48,7 +48,7 @@ _SOURCES = 20
 _MAX_ATTEMPTS = 1_000
 
 # The fields of a record that another text leaves as they are, and those that it may set.
-_KEPT = ("id", "kind", "version", "target", "agent", "run", "uses", "used", "replaces")
+_KEPT = ("id", "kind", "version", "target", "agent", "run", "uses", "used", "replaces", "pinned")
 _FILLED = ("category", "tags", "meta", "priority", "source")
 # Whose word counts more; all other writers come after these, and are equal.
 _RIGHTS: tuple[Writer, ...] = ("user", "system", "agent")

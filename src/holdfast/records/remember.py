@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.events import logged
@@ -238,6 +238,51 @@ class RecordWrites(Rememberer):
 
         record = revision.retract(intake, what, kind=kind, why=reason, expected=expected_version)
         return writer.announce([record])[0]
+
+    @logged
+    def pin(self, what: str | Record, *, kind: str | None = None, by: Writer | None = None) -> Record:
+        """Pin a record: no rule of its kind lets it expire, and prompts show it first among its kind.
+
+        It is a change, which `undo` takes back. Another text that takes the place of this one is pinned as
+        well. A record that is pinned already stays as it is.
+
+        Args:
+            what: a record, its id, or a part of its text, as in `replace`.
+            kind: look only among records of this kind.
+            by: who pins it; see `Memory`.
+
+        Raises:
+            InvalidInput: no record is meant, or several are.
+            Denied: this writer may not change it.
+
+        """
+        return self._pin(what, kind, by, "pin")
+
+    @logged
+    def unpin(self, what: str | Record, *, kind: str | None = None, by: Writer | None = None) -> Record:
+        """End the pin of a record. What its kind lets expire has the whole time before it from now on.
+
+        Args:
+            what: a record, its id, or a part of its text, as in `replace`.
+            kind: look only among records of this kind.
+            by: who does it; see `Memory`.
+
+        Raises:
+            InvalidInput, Denied: as `pin`.
+
+        """
+        return self._pin(what, kind, by, "unpin")
+
+    def _pin(
+        self, what: str | Record, kind: str | None, by: Writer | None, action: Literal["pin", "unpin"]
+    ) -> Record:
+        writer = self._writer
+        intake = writer.intake(by, chat=writer.chat_or_current(None))
+        # Loaded by the first revision.
+        from holdfast.records import revision
+
+        named = what.id if isinstance(what, Record) else what
+        return writer.announce([revision.pin(intake, named, kind=kind, action=action)])[0]
 
     @logged
     def retract_all(
