@@ -100,6 +100,7 @@ END_TO_END = {
     "test_erasure_derived",  # records: what goes with erased words, and what returns
     "test_default_policy",  # prompt: windows and prompts by the policy that is stored
     "test_tree_together",  # compaction: threads and processes at one session
+    "test_expiring",  # learning: what the rules of kinds let go
     "test_rounds",  # learning: what a worker for everyone looks at
     "test_worker_scopes",  # learning: queue, spend, and for whom a worker works
     "test_guard_asked",  # learning: verdicts of a guard

@@ -20,8 +20,8 @@ from holdfast.learning.job_context import JobContext, UnitResult, Watermark, Wor
 from holdfast.learning.question import pack
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
-from holdfast.records.draft import allow, rules_of, scan
-from holdfast.records.intake import Intake, has_right
+from holdfast.records.draft import allow, has_right, rules_of, scan
+from holdfast.records.intake import Intake
 from holdfast.safety import guard
 from holdfast.store import records
 from holdfast.store.message_rows import EPOCH

@@ -28,6 +28,8 @@ TRUSTED: tuple[Writer, ...] = ("user", "system")
 UNTRUSTED = "untrusted"
 # The flag of a draft of a kind that only the user may add, in the user's own words; it waits for a release.
 PROPOSED = "proposed"
+# Whose word counts more; all other writers come after these, and are equal.
+_RIGHTS: tuple[Writer, ...] = ("user", "system", "agent")
 # Metadata of our own about how a record was learned; "speaker: assistant" beside a quote could be obeyed.
 OWN_META = ("learned", "model", "speaker")
 # Unicode categories: joiners, direction marks, spaces.
@@ -293,6 +295,12 @@ def quarantine_reason(record: Record) -> str:
 def writer_name(writer: Writer) -> str:
     """Return the name of a writer for a sentence."""
     return _WRITER_NAMES.get(writer, writer)
+
+
+def has_right(by: Writer, other: Writer) -> int:
+    """Return whether a writer's word counts less than another's (below 0), as much (0), or more."""
+    own, others = (_RIGHTS.index(who) if who in _RIGHTS else len(_RIGHTS) for who in (by, other))
+    return others - own
 
 
 def writer_of(by: Writer | None, default: Writer) -> Writer:

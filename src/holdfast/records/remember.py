@@ -10,7 +10,7 @@ from holdfast.events import logged
 from holdfast.records.draft import writer_of
 from holdfast.records.reader import selection
 from holdfast.safety.guard import mask
-from holdfast.types import Record, Time, Writer, check_count, check_flag, check_name, is_whole
+from holdfast.types import Record, Time, Writer, check_count, check_flag, check_name, check_several, is_whole
 from holdfast.types.acting import current
 from holdfast.types.handles import Handle
 
@@ -283,6 +283,34 @@ class RecordWrites(Rememberer):
 
         named = what.id if isinstance(what, Record) else what
         return writer.announce([revision.pin(intake, named, kind=kind, action=action)])[0]
+
+    @logged
+    def resolve(
+        self, *, keep: str | Record | Iterable[str | Record], by: Writer | None = None
+    ) -> list[Record]:
+        """Settle the conflicts of a record: it is kept, and what contradicts it is retracted, in one change.
+
+        Of several that are kept all are true: only the conflicts between them end. `undo` takes it back.
+
+        >>> for pair in memory.conflicts():
+        ...     memory.resolve(keep=pair.shown)
+
+        Args:
+            keep: a record or its id, or several.
+            by: who does it, the user unless another writer is named; see `Memory`.
+
+        Raises:
+            InvalidInput: what is to be kept is in no conflict.
+            Denied: this writer may not remove what contradicts it.
+
+        """
+        named = [keep] if isinstance(keep, str | Record) else check_several(keep, "keep", "records")
+        ids = [item.id if isinstance(item, Record) else check_name(item, "A record") for item in named]
+        writer = self._writer
+        # Loaded by the first that settles.
+        from holdfast.records import conflicts
+
+        return writer.announce(conflicts.resolve(writer.users_intake(by), list(dict.fromkeys(ids))))
 
     @logged
     def retract_all(

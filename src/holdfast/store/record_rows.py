@@ -28,7 +28,7 @@ _USES = ", ".join(
 SELECT = f"SELECT {', '.join(f'r.{name}' for name in COLUMNS.split(', '))}, {_USES}"
 FROM = "FROM records r WHERE r.space = :space"
 # What the column of flags says beside them.
-PINNED, _CONFLICTS_WITH = "pinned", "conflict:"
+PINNED, CONFLICTS_WITH = "pinned", "conflict:"
 # The columns that have the value of the field of the same name.
 _SAME = (
     "version id kind agent target run chat category priority source evidence trust replaces action why text"
@@ -74,10 +74,10 @@ def to_record(row: Row) -> Record:
             since=None if since is None else from_micros(since),
             until=None if until is None else from_micros(until),
             trust=trust,
-            flags=tuple(mark for mark in marks if mark != PINNED and not mark.startswith(_CONFLICTS_WITH)),
+            flags=tuple(mark for mark in marks if mark != PINNED and not mark.startswith(CONFLICTS_WITH)),
             pinned=PINNED in marks,
             conflicts=tuple(
-                mark.removeprefix(_CONFLICTS_WITH) for mark in marks if mark.startswith(_CONFLICTS_WITH)
+                mark.removeprefix(CONFLICTS_WITH) for mark in marks if mark.startswith(CONFLICTS_WITH)
             ),
             replaces=replaces,
             retracted=bool(retracted),
@@ -104,7 +104,7 @@ def to_row(record: Record) -> dict[str, Value]:
     row: dict[str, Value] = {name: getattr(record, name) for name in _SAME}
     row["first"], row["last"] = record.messages or (0, 0)
     row["author"], row["retracted"] = record.by, int(record.retracted)
-    marks = [*record.flags, *[PINNED] * record.pinned, *(_CONFLICTS_WITH + id for id in record.conflicts)]
+    marks = [*record.flags, *[PINNED] * record.pinned, *(CONFLICTS_WITH + id for id in record.conflicts)]
     for name, several in (("tags", record.tags), ("sources", record.sources), ("flags", marks)):
         row[name] = json.dumps(several) if several else None
     for name, time in (("at", record.at), ("created", record.created)):

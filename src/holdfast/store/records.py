@@ -260,7 +260,7 @@ def outlines(reader: Reader, space: str, at: int, kind: str, agents: Sequence[st
     condition, values = one_of("agent", agents)
     sql = f"""
         SELECT version, id, target, author, priority, evidence, length(text), since, until, trust,
-            CASE WHEN {IS_PINNED} THEN 1 ELSE 0 END
+            CASE WHEN {IS_PINNED} THEN 1 ELSE 0 END AS pinned
         FROM records
         WHERE space = :space AND kind = :kind AND version <= :at AND ended > :at AND {_IN_USE} AND run = ''
         AND {condition} ORDER BY born, version"""

@@ -86,3 +86,16 @@ class Record:
     def valid(self, at: datetime) -> bool:
         """Return whether it is true in the world at a time: from `since` on, and before `until`."""
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictingRecords:
+    """Two records that contradict each other and are both kept.
+
+    `shown` is what prompts show: that of the writer with more right, else that said later. `why` says why the
+    one that was stored second did not take the place of the first.
+    """
+
+    shown: Record
+    other: Record
+    why: str

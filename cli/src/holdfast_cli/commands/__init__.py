@@ -32,9 +32,9 @@ _PANELS = {
     "Learn": "work.work learn.learn",
     "Serve": "mcp.mcp install.install install.uninstall hook.hook",
     "Tend": (
-        "history.changes history.undo history.rollback quarantine.quarantine quarantine.erase privacy.pause "
-        "privacy.resume maintenance.stats maintenance.verify maintenance.backup maintenance.salvage "
-        "doctor.doctor demo.demo"
+        "history.changes history.undo history.rollback conflicts.conflicts quarantine.quarantine "
+        "quarantine.erase expire.expire privacy.pause privacy.resume maintenance.stats maintenance.verify "
+        "maintenance.backup maintenance.salvage doctor.doctor demo.demo"
     ),
 }
 _GROUPS = {
