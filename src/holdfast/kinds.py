@@ -105,11 +105,11 @@ class Kind:
         _check_wish(self.name, self.learn, self.examples)
         for name in ("expires", "expires_unused"):
             object.__setattr__(self, name, as_duration(getattr(self, name), name))
-        if check_flag(self.erase_expired, "erase_expired") and not self.does_expire:
+        if check_flag(self.erase_expired, "erase_expired") and not any(self.lifetimes):
             raise InvalidInput(
                 "`erase_expired` erases nothing.", "Pass `expires` or `expires_unused` as well."
             )
-        if self.does_expire and self.writers == ("user",):
+        if any(self.lifetimes) and self.writers == ("user",):
             raise InvalidInput(
                 f"Only the user may remove a {self.name}, so it cannot expire.", "Leave out the time."
             )
@@ -133,9 +133,11 @@ class Kind:
             )
 
     @property
-    def does_expire(self) -> bool:
-        """Whether a rule lets records of this kind expire."""
-        return self.expires is not None or self.expires_unused is not None
+    def lifetimes(self) -> tuple[int | None, int | None]:
+        """How long a record is kept after it was said, and said or used, in microseconds; None for ever."""
+        kept = (as_duration(self.expires, "expires"), as_duration(self.expires_unused, "expires_unused"))
+        said, used = (None if time is None else time // timedelta(microseconds=1) for time in kept)
+        return said, used
 
 
 def _check_wish(name: str, learn: str, examples: object) -> None:

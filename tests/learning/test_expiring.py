@@ -70,7 +70,7 @@ def test_a_record_expires_after_its_time_and_undo_brings_it_back(memory: Memory,
     assert memory.learning.work().records == ()
     days.pass_(0.1)
     (due,) = memory.learning.expire(dry_run=True).records
-    assert (due.id, due.why) == (memo.id, "it was said 180 days ago; a memo is kept for 180 days after that")
+    assert (due.id, due.why) == (memo.id, "it was said 180 days ago; its kind keeps it for 180 days")
     assert memory.records() == [memo]
     assert [record.id for record in memory.learning.work().records] == [memo.id]
     change = memory.changes(limit=1)[0]

@@ -15,76 +15,61 @@ from holdfast.kinds import Kind
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit, micros
 from holdfast.store import erasure, record_expiry, records
 from holdfast.store.database import Reader, batched
-from holdfast.store.record_expiry import Expiring, Rule
+from holdfast.store.record_expiry import Expiring
 from holdfast.types import Record
-from holdfast.types.checks import as_duration
 
 KIND = "expire"
 _BATCH = 250  # records that go in one transaction
 
 
-def rules(kinds: Mapping[str, Kind]) -> tuple[Rule, ...]:
-    """Return the rules of the kinds that have one."""
-    return tuple(
-        Rule(kind.name, _micros(kind.expires), _micros(kind.expires_unused), kind.erase_expired)
-        for kind in kinds.values()
-        if kind.does_expire
-    )
-
-
-def _micros(kept: str | timedelta | None) -> int | None:
-    duration = as_duration(kept, "expires")
-    return None if duration is None else micros(duration)
+def rules(kinds: Mapping[str, Kind]) -> list[Kind]:
+    """Return the kinds whose records expire."""
+    return [kind for kind in kinds.values() if any(kind.lifetimes)]
 
 
 def next_due(context: JobContext) -> int | None:
     """Return when the first record of the scope expires, None for never."""
     due = partial(record_expiry.next_due, context.database, context.space, agents=context.intake.agents)
-    times = [due(rule) for rule in rules(context.kinds)]
+    times = map(due, rules(context.kinds))
     return min((time for time in times if time is not None), default=None)
 
 
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a unit for each batch of records that are due, and one that purges files of what was erased."""
-    for rule in rules(context.kinds):
-        due = _due(context, context.database, rule)
-        for batch in batched([row.version for row in due], _BATCH):
-            apply, preview = partial(_expire, context, rule, batch), partial(_preview, context, rule, batch)
-            yield WorkUnit(None, apply, preview=preview)
-        if due and rule.erases:
+    for kind in rules(context.kinds):
+        due = [record.version for _, record in _expired(context, context.database, kind)]
+        for batch in batched(due, _BATCH):
+            preview = partial(_preview, context, kind, batch)
+            yield WorkUnit(None, partial(_expire, context, kind, batch), preview=preview)
+        if due and kind.erase_expired:
             yield WorkUnit(None, lambda _: _purge(context))
 
 
-def _due(
-    context: JobContext, reader: Reader, rule: Rule, among: Sequence[int] | None = None
-) -> list[Expiring]:
-    agents, now = context.intake.agents, context.now()
-    return record_expiry.expiring(reader, context.space, rule, agents, now, among)
-
-
-def _preview(context: JobContext, rule: Rule, batch: Sequence[int]) -> list[Record]:
-    return [gone for gone, _ in _expired(context, context.database, rule, batch)]
+def _preview(context: JobContext, kind: Kind, batch: Sequence[int]) -> list[Record]:
+    return [gone for gone, _ in _expired(context, context.database, kind, batch)]
 
 
 def _expired(
-    context: JobContext, reader: Reader, rule: Rule, batch: Sequence[int]
+    context: JobContext, reader: Reader, kind: Kind, among: Sequence[int] | None = None
 ) -> list[tuple[Record, Record]]:
-    """Return the records of a batch that are still due, each as it is to be and as it is."""
-    due = {row.version: row for row in _due(context, reader, rule, batch)}
-    current = records.by_versions(reader, context.space, list(due))
-    why = {version: _why(rule, due[version], context.now()) for version in current}
+    """Return the records that are due, or those `among` some versions, each as it will be and as it is."""
+    now = context.now()
+    due = record_expiry.expiring(reader, context.space, kind, context.intake.agents, now, among)
+    current = records.by_versions(reader, context.space, [row.version for row in due])
+    why = [_why(kind, row, now) for row in due]
     return [
-        (replace(record, retracted=True, action=KIND, why=why[version]), record)
-        for version, record in current.items()
+        (replace(current[row.version], retracted=True, action=KIND, why=reason), current[row.version])
+        for row, reason in zip(due, why, strict=True)
     ]
 
 
-def _why(rule: Rule, row: Expiring, now: int) -> str:
+def _why(kind: Kind, row: Expiring, now: int) -> str:
     """Return the reason for which a record expires."""
-    is_old = rule.said is not None and row.said <= now - rule.said
-    kept, since = (rule.said, row.said) if is_old else (rule.used, row.last)
-    what = "said" if is_old else "said or used"
-    return f"it was {what} {_span(now - since)} ago; a {rule.kind} is kept for {_span(kept or 0)} after that"
+    said, used = kind.lifetimes
+    what, kept, at = ("said or used", used or 0, row.last)
+    if said is not None and row.said <= now - said:
+        what, kept, at = "said", said, row.said
+    return f"it was {what} {_span(now - at)} ago; its kind keeps it for {_span(kept)}"
 
 
 def _span(time: int) -> str:
@@ -93,13 +78,13 @@ def _span(time: int) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def _expire(context: JobContext, rule: Rule, batch: Sequence[int], _: str | None) -> UnitResult:
+def _expire(context: JobContext, kind: Kind, batch: Sequence[int], _: str | None) -> UnitResult:
     """Retract or erase the records of a batch that are still due."""
     gone, receipt = list[Record](), None
     with context.transaction() as changes:
         context.advance(changes)
-        due = _expired(context, changes.tx, rule, batch)
-        if due and rule.erases:
+        due = _expired(context, changes.tx, kind, batch)
+        if due and kind.erase_expired:
             worker = context.held.worker if context.held else ""
             receipt = erasure.erase_expired(changes, [record.id for _, record in due], worker)
         else:
@@ -109,7 +94,7 @@ def _expire(context: JobContext, rule: Rule, batch: Sequence[int], _: str | None
         context.events.tell_of(context.scope, gone)
         return UnitResult(tuple(gone))
     context.events.tell(Event("erased", context.scope, erasure=receipt))
-    return UnitResult(note=f"{len(due):,} of the kind {rule.kind} were erased; the receipt is {receipt.id}")
+    return UnitResult(note=f"{len(due):,} of the kind {kind.name} were erased; the receipt is {receipt.id}")
 
 
 def _purge(context: JobContext) -> UnitResult:

@@ -142,8 +142,8 @@ class Worker:
         """Return the name of the worker for all users: what it is able to do, and by which names it knows."""
         scope, context = self.context.scope, self.context
         able = (scope.agent, self.kinds, bool(self.model), context.guard, context.embedder)
-        rules = expiry.rules(context.kinds)
-        return agenda.WorkerKey(scope.shared.space, repr((*able, *rules) if rules else able))
+        rules = [(kind.name, kind.lifetimes) for kind in expiry.rules(context.kinds)]
+        return agenda.WorkerKey(scope.shared.space, repr((*able, *rules)))
 
     def look(self, limit: int | None, progress: Progress) -> WorkResult:
         """Run the due jobs of a space on the agenda, and note when its turn comes again."""

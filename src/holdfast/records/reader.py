@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from holdfast.records.options import RecallFilters, RecordFilters
     from holdfast.search import filters
     from holdfast.search.meaning import QueryVector
+    from holdfast.search.query import Query
     from holdfast.search.search import Search
     from holdfast.store.database import Database
-    from holdfast.types import Change, Hit
+    from holdfast.types import Change, Hit, Hits
 
 
 # Changes that are no versions of records.
@@ -113,6 +114,15 @@ class RecordReader:
         if wanted.trust or self.at.moments or not isinstance(query, str):
             return None
         return self.search().meaning(self.scope, query, share)
+
+    def find(
+        self, query: Query, wanted: filters.Filters, near: QueryVector | None, kinds: Iterable[str] | None
+    ) -> Hits:
+        """Return the hits of a query, and count the use of those that expire without one."""
+        hits = self.search().recall(self.scope, query, wanted, near, kinds)
+        if self.at.time is None and not wanted.trust:
+            count_hits(self.database, self.scope, self.kinds, to_micros(self.clock()), hits)
+        return hits
 
 
 def agents_of(scope: Scope) -> tuple[str, ...] | None:

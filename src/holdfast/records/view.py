@@ -12,7 +12,7 @@ from holdfast.errors import InvalidInput
 from holdfast.events import logged
 from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import policy
-from holdfast.records.reader import OTHER_CHANGES, RecordReader, agents_of, count_hits, count_uses, selection
+from holdfast.records.reader import OTHER_CHANGES, RecordReader, agents_of, count_uses, selection
 from holdfast.safety.guard import Secrets, is_masked
 from holdfast.search.display import Display
 from holdfast.store import record_changes, records
@@ -122,9 +122,7 @@ class RecordReads(Handle):
         parsed = parse(query, reader.clock(), checked.since, checked.until)
         near = reader.vector_of(query, meaning, checked) if limit else None
         behind = reader.embed_missing() if check_flag(fresh, "fresh") else None
-        hits = reader.search().recall(reader.scope, parsed, checked, near, each)
-        if reader.at.time is None and not checked.trust:
-            count_hits(reader.database, reader.scope, reader.kinds, to_micros(reader.clock()), hits)
+        hits = reader.find(parsed, checked, near, each)
         return Hits(_masked(reader, hits) if masked else hits, behind or hits.degraded)
 
     @logged

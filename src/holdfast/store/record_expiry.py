@@ -14,6 +14,7 @@ from holdfast.types import MAX_COUNT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.kinds import Kind
     from holdfast.store.database import Reader, Value
 
 # What was retracted keeps its words until it is erased, unless it went into a record that has them still.
@@ -27,15 +28,6 @@ _AGES = f"""
 _LAST = "CASE WHEN used > said THEN used ELSE said END"
 
 
-class Rule(NamedTuple):
-    """How long records of a kind are kept after they were said, and said or used, in microseconds."""
-
-    kind: str
-    said: int | None
-    used: int | None
-    erases: bool
-
-
 class Expiring(NamedTuple):
     """A version that a rule lets expire, and when it was said, and said or used, last."""
 
@@ -47,35 +39,30 @@ class Expiring(NamedTuple):
 def expiring(
     db: Reader,
     space: str,
-    rule: Rule,
+    kind: Kind,
     agents: Sequence[str] | None,
     now: int,
     among: Sequence[int] | None = None,
 ) -> list[Expiring]:
-    """Return the versions that are due, the oldest first; only those `among` some."""
-    ages, values = _ages(rule, agents)
+    """Return the versions of a kind that are due, the oldest first; or only those `among` some."""
+    ages, values = _ages(kind, agents)
     condition, chosen = ("1 = 1", {}) if among is None else one_of("version", among)
     sql = f"""
         SELECT version, said, {_LAST} FROM ({ages}) AS aged
         WHERE (said <= :said OR {_LAST} <= :used) AND {condition} ORDER BY version"""
-    limits = {
-        "said": -MAX_COUNT if rule.said is None else now - rule.said,
-        "used": -MAX_COUNT if rule.used is None else now - rule.used,
-    }
-    return [Expiring(*row) for row in db.all(sql, space=space, **values, **limits, **chosen)]
+    said, used = (now - kept if kept else -MAX_COUNT for kept in kind.lifetimes)
+    return [Expiring(*row) for row in db.all(sql, space=space, said=said, used=used, **values, **chosen)]
 
 
-def next_due(db: Reader, space: str, rule: Rule, agents: Sequence[str] | None) -> int | None:
-    """Return when the first version is due, None for never."""
-    ages, values = _ages(rule, agents)
-    rows = db.all(f"SELECT min(said), min({_LAST}) FROM ({ages}) AS aged", space=space, **values)
-    times = zip(rows[0], (rule.said, rule.used), strict=True)
-    return min((first + kept for first, kept in times if None not in (first, kept)), default=None)
+def next_due(db: Reader, space: str, kind: Kind, agents: Sequence[str] | None) -> int | None:
+    """Return when the first record of a kind is due, None for never."""
+    ages, values = _ages(kind, agents)
+    firsts = db.all(f"SELECT min(said), min({_LAST}) FROM ({ages}) AS aged", space=space, **values)[0]
+    times = zip(firsts, kind.lifetimes, strict=True)
+    return min((first + kept for first, kept in times if first is not None and kept), default=None)
 
 
-def _ages(rule: Rule, agents: Sequence[str] | None) -> tuple[str, dict[str, Value]]:
-    values: dict[str, Value] = {"kind": rule.kind, "open": MAX_COUNT, "erases": int(rule.erases)}
-    if agents is None:
-        return _AGES, values
-    condition, names = one_of("agent", agents)
+def _ages(kind: Kind, agents: Sequence[str] | None) -> tuple[str, dict[str, Value]]:
+    values: dict[str, Value] = {"kind": kind.name, "open": MAX_COUNT, "erases": int(kind.erase_expired)}
+    condition, names = ("1 = 1", {}) if agents is None else one_of("agent", agents)
     return f"{_AGES} AND {condition}", values | names

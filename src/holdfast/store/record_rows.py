@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.store.database import decoding
 from holdfast.store.message_rows import check_time, from_micros
@@ -49,7 +49,6 @@ def to_record(row: Row) -> Record:
         text, wordings, created, uses, used,
     ) = row  # fmt: skip
     with decoding(f"Version {version} of the records"):
-        marks = load_texts(flags) if flags else ()
         return Record(
             identity,
             kind,
@@ -74,11 +73,7 @@ def to_record(row: Row) -> Record:
             since=None if since is None else from_micros(since),
             until=None if until is None else from_micros(until),
             trust=trust,
-            flags=tuple(mark for mark in marks if mark != PINNED and not mark.startswith(CONFLICTS_WITH)),
-            pinned=PINNED in marks,
-            conflicts=tuple(
-                mark.removeprefix(CONFLICTS_WITH) for mark in marks if mark.startswith(CONFLICTS_WITH)
-            ),
+            **(_read_marks(flags) if flags else {}),
             replaces=replaces,
             retracted=bool(retracted),
             action=action,
@@ -86,6 +81,16 @@ def to_record(row: Row) -> Record:
             uses=uses or 0,
             used=None if used is None else from_micros(used),
         )
+
+
+# Any: fields of several types.
+def _read_marks(text: str) -> dict[str, Any]:
+    """Return the fields that the column of flags holds as JSON: the flags, the pin, and the conflicts."""
+    marks = load_texts(text)
+    named = [mark for mark in marks if mark.startswith(CONFLICTS_WITH)]
+    flags = tuple(mark for mark in marks if mark != PINNED and mark not in named)
+    conflicts = tuple(mark.removeprefix(CONFLICTS_WITH) for mark in named)
+    return {"flags": flags, "pinned": PINNED in marks, "conflicts": conflicts}
 
 
 def to_wordings(text: str | None) -> tuple[Wording, ...]:

@@ -26,8 +26,8 @@ _PANELS = {
     "Find": "timeline.timeline find.why find.feedback show.show show.window",
     "Keep": (
         "watch.watch export.export records.remember records.records records.replace records.retract "
-        "compaction.compact compaction.tree compaction.expand scratchpad.scratchpad spaces.projects "
-        "spaces.grants"
+        "records.pin compaction.compact compaction.tree compaction.expand scratchpad.scratchpad "
+        "spaces.projects spaces.grants"
     ),
     "Learn": "work.work learn.learn",
     "Serve": "mcp.mcp install.install install.uninstall hook.hook",

@@ -1,7 +1,6 @@
 """The command that forgets by rule: expire."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import typer
 
@@ -57,9 +56,10 @@ def _with_rule(text: str, *, erase: bool, unused: bool) -> Kind:
 
     """
     name, _, time = text.partition("=")
-    kind = table().get(name) or Kind(name)
-    span: dict[str, str | timedelta | None] = {"expires_unused" if unused else "expires": time}
     try:
-        return replace(kind, **span, erase_expired=erase)
+        kind = table().get(name) or Kind(name)
+        if unused:
+            return replace(kind, expires_unused=time, erase_expired=erase)
+        return replace(kind, expires=time, erase_expired=erase)
     except InvalidInput as error:
         raise typer.BadParameter(f"{error.what} Write KIND=TIME, such as episode=180d.") from error

@@ -161,6 +161,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "remember.chat": _option("The chat, or the messages of one, in which it was learned.", "CHAT|CHAT#N-N"),
     "records.identity": _argument("Show all of this record, and its history.", "RECORD"),
     "at": _option("As of this version, or the end of this date.", "VERSION|DATE", parser=read_point),
+    "pin.undo": _option("End the pin."),
     "text_only": _option("Print only the text of the record, ready for a file."),
     "why": _option("The reason, for the history."),
     "rollback.what": _argument(f"The id of a record, or all of a kind: {_KIND_NAMES}.", "RECORD|KIND"),
