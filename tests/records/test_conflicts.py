@@ -81,6 +81,7 @@ def test_a_repetition_ends_no_pair_and_the_past_has_it() -> None:
     memory.remember(LISBON, by="tool")
     before = memory.version()
     assert pairs(memory) == [(BERLIN, LISBON)]
+    assert memory.conflicts()[0].why == "it contradicts what the user said"
     memory.retract(LISBON)
     assert [pair.shown.text for pair in memory.at(before).conflicts()] == [BERLIN]
     assert memory.at(1).conflicts() == []

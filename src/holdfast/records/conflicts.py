@@ -34,18 +34,18 @@ def pairs(
 ) -> list[ConflictingRecords]:
     """Return the pairs as of a version of which both are true in the world at a time."""
     return [
-        _pair(second, first)
-        for second, first in record_conflicts.pairs(reader, space, at, kinds)
+        _pair(second, first, why)
+        for second, first, why in record_conflicts.pairs(reader, space, at, kinds)
         if second.valid(now) and first.valid(now)
         if agents is None or (second.agent in agents and first.agent in agents)
     ]
 
 
-def _pair(second: Record, first: Record) -> ConflictingRecords:
+def _pair(second: Record, first: Record, why: str) -> ConflictingRecords:
     right = has_right(second.by, first.by)
     is_later = (second.at or EPOCH) >= (first.at or EPOCH)
     shown, other = (second, first) if right > 0 or (right == 0 and is_later) else (first, second)
-    return ConflictingRecords(shown, other, second.why)
+    return ConflictingRecords(shown, other, why)
 
 
 @retry_transaction

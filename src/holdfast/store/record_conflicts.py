@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.store.record_rows import CONFLICTS_WITH, FROM, SELECT, to_record
@@ -19,16 +18,16 @@ _HOLDERS = f"""{SELECT}, r.born {FROM} AND r.kind = :kind AND r.version <= :at A
     ORDER BY r.version"""
 
 
-def pairs(db: Reader, space: str, at: int, kinds: Iterable[str]) -> Iterator[tuple[Record, Record]]:
-    """Iterate over the pairs as of a version: the record that was stored second, and the first.
+def pairs(db: Reader, space: str, at: int, kinds: Iterable[str]) -> Iterator[tuple[Record, Record, str]]:
+    """Iterate over the pairs as of a version: the record that was stored second, the first, and why both are.
 
     A record never names another but when it is first written.
     """
     for kind in kinds:
         for row in db.all(_HOLDERS, space=space, kind=kind, at=at):
             second, born = to_record(row[:-1]), row[-1]
-            wanted = RecordFilter(ids=second.conflicts)
-            said = {first.id: first.text for first in read(db, space, born, replace(wanted, retracted=True))}
-            yield from (
-                (second, first) for first in read(db, space, at, wanted) if first.text == said.get(first.id)
-            )
+            both = RecordFilter(ids=(second.id, *second.conflicts))
+            then = {record.id: record for record in read(db, space, born, both)}
+            for first in read(db, space, at, both):
+                if first.id in second.conflicts and first.id in then and first.text == then[first.id].text:
+                    yield second, first, then[second.id].why
