@@ -38,6 +38,18 @@ def test_a_pair_names_who_has_more_right_first() -> None:
     assert pairs(bob) == [(BERLIN, LISBON)], "whichever came first"
 
 
+def test_a_database_lists_settles_and_erases_pairs(memory: Memory) -> None:
+    berlin, lisbon = contradicted(memory)
+    assert pairs(memory) == [(BERLIN, LISBON)]
+    assert LISBON not in known(memory)
+    memory.resolve(keep=lisbon)
+    assert (texts(memory.records()), memory.conflicts()) == ([LISBON], [])
+    memory.undo(by="user")
+    assert pairs(memory) == [(BERLIN, LISBON)]
+    memory.erase(record=berlin.id)
+    assert (memory.conflicts(), memory.verify().ok) == ([], True)
+
+
 def test_a_prompt_shows_one_and_says_that_there_is_another() -> None:
     memory = fresh()
     contradicted(memory)
