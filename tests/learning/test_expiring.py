@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -205,3 +207,17 @@ def test_what_is_pinned_comes_first_in_a_prompt(days: Days) -> None:
         assert "oldest" not in chat.prompt(budget=2_000).system
         memory.pin(first)
         assert "oldest" in memory.chat("tuesday").prompt(budget=2_000).system
+
+
+@pytest.mark.slow
+def test_two_workers_at_once_let_each_record_expire_once(tmp_path: Path, days: Days) -> None:
+    place = str(tmp_path / "memory.db")
+    with Memory(place, user="ada", kinds=KINDS, clock=days) as first:
+        first.remember([f"memo number {n}" for n in range(600)], "memo")
+        days.pass_(180)
+        with Memory(place, user="ada", kinds=KINDS, clock=days) as second, ThreadPoolExecutor(2) as pool:
+            results = list(pool.map(lambda memory: memory.learning.work(), (first, second)))
+        gone = [record.id for result in results for record in result.records]
+        assert len(gone) == len(set(gone)) == 600
+        assert (first.records(), first.verify().ok) == ([], True)
+        assert [change.action for change in first.changes(limit=601)].count("expire") == 600
