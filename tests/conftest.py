@@ -97,9 +97,11 @@ END_TO_END = {
     "test_stored_messages",  # messages: whatever is appended comes back word for word
     "test_own_prompts",  # llm: what another prompt changes of what is stored
     "test_shared_writing",  # records: writers at once, versions, undo
+    "test_conflicts",  # records: pairs that contradict each other
     "test_erasure_derived",  # records: what goes with erased words, and what returns
     "test_default_policy",  # prompt: windows and prompts by the policy that is stored
     "test_tree_together",  # compaction: threads and processes at one session
+    "test_expiring",  # learning: what the rules of kinds let go
     "test_rounds",  # learning: what a worker for everyone looks at
     "test_worker_scopes",  # learning: queue, spend, and for whom a worker works
     "test_guard_asked",  # learning: verdicts of a guard

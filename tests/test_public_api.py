@@ -20,7 +20,7 @@ OPTIONS: list[type] = [NewRecord]
 EXPORTED: list[type] = [
     value for name in holdfast.__all__ if isinstance(value := getattr(holdfast, name), type)
 ]
-MOST = {holdfast.Memory: 30, AsyncMemory: 29, holdfast.Chat: 29, AsyncChat: 29}
+MOST = {holdfast.Memory: 34, AsyncMemory: 33, holdfast.Chat: 29, AsyncChat: 29}
 
 
 def public(kind: type) -> list[str]:

@@ -198,6 +198,7 @@ class AsyncView(Awaited[View]):
     recall = awaited(View.recall)
     explain = awaited(View.explain)
     changes = awaited(View.changes)
+    conflicts = awaited(View.conflicts)
 
 
 class AsyncTool:
@@ -235,6 +236,7 @@ class AsyncLearner(Awaited[Learner]):
     reflect = asking(Learner.reflect)
     consolidate = asking(Learner.consolidate)
     relearn = asking(Learner.relearn)
+    expire = awaited(Learner.expire)
     episodes = asking(Learner.episodes)
     jobs = awaited(Learner.jobs)
     retry_job = awaited(Learner.retry_job)
@@ -350,6 +352,10 @@ class AsyncMemory(Awaited[MemoryHandle]):
     replace = awaited(MemoryHandle.replace)
     retract = awaited(MemoryHandle.retract)
     retract_all = awaited(MemoryHandle.retract_all)
+    pin = awaited(MemoryHandle.pin)
+    unpin = awaited(MemoryHandle.unpin)
+    conflicts = awaited(MemoryHandle.conflicts)
+    resolve = awaited(MemoryHandle.resolve)
     rollback = awaited(MemoryHandle.rollback)
     undo = awaited(MemoryHandle.undo)
     erase = awaited(MemoryHandle.erase)

@@ -55,6 +55,7 @@ _OF_ACTION: dict[str, Name] = {
     "quarantine": "quarantined",
     "release": "released",
     "retract": "retracted",
+    "expire": "retracted",
     "discard": "retracted",
     "undo": "undone",
     "rollback": "rolled_back",

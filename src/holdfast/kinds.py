@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Literal
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.types import WRITERS, Record, Writer, check_count, check_flag, check_name
-from holdfast.types.checks import are_names, is_number
+from holdfast.types.checks import are_names, as_duration, is_number
 
 FIL = ("finding", "insight", "lesson")  # observations; also the order of `remember_fil`
 LONGEST = 100_000  # characters of one text; a longer one is a document, to be stored as messages
@@ -61,12 +62,18 @@ class Kind:
     text with the existing ones, unless the caller decides otherwise, and `thresholds` say how sure that must
     be. `counts_use` counts how often it was asked for.
 
+    `expires` is how long a record is kept after it was said last, and `expires_unused` after it was said or
+    used last, such as "180d": hours (h), days (d) or weeks (w), or a timedelta; None for ever. Then
+    `Learner.work` retracts it, or with `erase_expired` erases it. What is pinned stays. See
+    `docs/forgetting.md`.
+
     `learn` says what a model is to learn as this kind, and `examples` are sentences in which a user says it,
     which the model is shown. Without a model nothing is learned as it.
 
     Raises:
         InvalidInput: a name is not usable, a budget or a cap is for an unknown target, a writer is
-            unknown, or there are examples without `learn`.
+            unknown, there are examples without `learn`, a time is none, or what only the user may remove is
+            to expire.
 
     """
 
@@ -83,6 +90,9 @@ class Kind:
     learn: str = ""
     examples: Sequence[str] = ()
     thresholds: Thresholds = Thresholds()
+    expires: str | timedelta | None = None
+    expires_unused: str | timedelta | None = None
+    erase_expired: bool = False
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of a kind", longest=64)
@@ -93,6 +103,17 @@ class Kind:
         if not isinstance(self.thresholds, Thresholds):
             raise InvalidInput(f"`thresholds` is {shown(self.thresholds)}.", "Pass a kinds.Thresholds.")
         _check_wish(self.name, self.learn, self.examples)
+        for name in ("expires", "expires_unused"):
+            object.__setattr__(self, name, as_duration(getattr(self, name), name))
+        if check_flag(self.erase_expired, "erase_expired") and not any(self.lifetimes):
+            raise InvalidInput(
+                "`erase_expired` erases nothing.", "Pass `expires` or `expires_unused` as well."
+            )
+        if any(self.lifetimes) and self.writers == ("user",):
+            raise InvalidInput(
+                f"Only the user may remove a {self.name}, so it cannot expire.", "Leave out the time."
+            )
+        object.__setattr__(self, "counts_use", self.counts_use or self.expires_unused is not None)
         object.__setattr__(self, "examples", tuple(self.examples))
         for names, what in ((self.targets, "targets"), (self.writers, "writers")):
             if not are_names(names):
@@ -110,6 +131,13 @@ class Kind:
                 f"The kind {self.name!r} has an unknown writer or `one_per`.",
                 f"Writers are {', '.join(WRITERS)}; `one_per` is '', 'agent' or 'chat'.",
             )
+
+    @property
+    def lifetimes(self) -> tuple[int | None, int | None]:
+        """How long a record is kept after it was said, and said or used, in microseconds; None for ever."""
+        kept = (as_duration(self.expires, "expires"), as_duration(self.expires_unused, "expires_unused"))
+        said, used = (None if time is None else time // timedelta(microseconds=1) for time in kept)
+        return said, used
 
 
 def _check_wish(name: str, learn: str, examples: object) -> None:

@@ -14,7 +14,7 @@ FIELDS = {
     "sources",
     "evidence", "wordings", "by", "run", "chat", "messages", "at", "created", "since", "until", "trust",
     "flags",
-    "replaces", "retracted",
+    "replaces", "retracted", "pinned", "conflicts",
     "action", "why", "uses", "used",
 }  # fmt: skip
 

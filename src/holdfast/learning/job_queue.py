@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.learning import embed_job, guard_job, session, tidy
+from holdfast.learning import embed_job, expiry, guard_job, session, tidy
 from holdfast.learning.job_context import JobContext, micros
 from holdfast.store import jobs, records, segments, sessions, vectors, verdicts, watermarks
 from holdfast.store.database import Connection, Database, retry_transaction
@@ -60,6 +60,8 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
         reasons += [Opening(guard_job.KIND, owner, "", now) for owner in sorted(owners)]
     if embed_job.KIND in kinds and not is_embedded(context):
         reasons.append(Opening(embed_job.KIND, context.scope.agent, "", now))
+    if expiry.KIND in kinds and (due := expiry.next_due(context)) is not None and due <= now:
+        reasons.append(Opening(expiry.KIND, context.scope.agent, "", now))
     return [opening for opening in reasons if agent in (None, opening.agent)]
 
 
@@ -84,6 +86,8 @@ def next_look(context: JobContext, claim: jobs.Claim, began: int) -> int | None:
         if kind in _OF_A_CHAT or kind == session.REFLECT:
             news = watermarks.pending_chats(database, space, context.watermark_kinds(kind)[0], agent=agent)
             later += [chat.newest + idle for chat in news] + [chat.seen_at + watermarks.DAY for chat in news]
+    if expiry.KIND in claim.kinds and (due := expiry.next_due(context)) is not None:
+        later.append(due)
     return min([*times, *(time for time in later if time > began)], default=None)
 
 

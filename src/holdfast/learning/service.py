@@ -72,7 +72,7 @@ class Learner(Handle):
         prompts: Mapping[str, str] | None = None,
         progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
-        """Run the jobs that are due: embedding, extraction, episodes, reflection, tidying.
+        """Run the jobs that are due: embedding, extraction, episodes, reflection, tidying, expiry.
 
         Chats are learned from after `Chat.end`, or after `Learning.idle` without a new message. Any number of
         workers may run at once; each job is run by one of them. A job that fails is tried again after
@@ -189,6 +189,23 @@ class Learner(Handle):
             raise InvalidInput(f"A fact has no target {shown(target)}.", f"Use one of {', '.join(targets)}.")
         about = {record.id for record in self._view.records(kind="fact", target=target)}
         return [job for job in pairs if about.issuperset(job.records)]
+
+    @logged
+    def expire(self, *, dry_run: bool = False) -> WorkResult:
+        """Let expire what the rules of kinds say, as `work` does: it is retracted, or erased with a receipt.
+
+        A batch of 250 records is one change to `undo`. What came back, by `undo` or another way, has its
+        whole time before it again. `records` of the result are those that went, each with its `why`; of those
+        that were erased, `notes` name the receipts. See `docs/forgetting.md`.
+
+        Args:
+            dry_run: only return what would go.
+
+        Raises:
+            Unavailable: the database cannot be written at the moment.
+
+        """
+        return self._worker.expire_now(dry_run=check_flag(dry_run, "dry_run"))
 
     def relearn(
         self,

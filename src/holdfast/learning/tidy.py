@@ -20,8 +20,8 @@ from holdfast.learning.job_context import JobContext, UnitResult, Watermark, Wor
 from holdfast.learning.question import pack
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
-from holdfast.records.draft import allow, rules_of, scan
-from holdfast.records.intake import Intake, has_right
+from holdfast.records.draft import allow, has_right, rules_of, scan
+from holdfast.records.intake import Intake
 from holdfast.safety import guard
 from holdfast.store import records
 from holdfast.store.message_rows import EPOCH
@@ -348,7 +348,7 @@ class _Proposals:
             raise _Refused("added a value")
         placed = next((part for part in parts if part.chat), kept)
         meta = {**kept.meta, **self.context.provenance(self.label)}
-        told = replace(kept, text=text, by=intake.by, meta=meta, flags=())
+        told = replace(kept, text=text, by=intake.by, meta=meta, flags=(), conflicts=())
         return replace(told, chat=placed.chat, messages=placed.messages, at=placed.at)
 
 
@@ -382,7 +382,8 @@ def _write(changes: Writing, intake: Intake, join: _Join) -> list[Record]:
     former = records.versions_of(changes.tx, intake.space, kept.id)
     if any(version.meta.get(_OF) == ids and version.action in (_MERGED, _UPDATED) for version in former):
         raise _Refused("taken back before")
-    after = replace(join.after, meta={**join.after.meta, _OF: ids})
+    pinned = any(part.pinned for part in current.values())
+    after = replace(join.after, meta={**join.after.meta, _OF: ids}, pinned=pinned)
     if join.action == _MERGED:
         after = _gather(after, kept, parts)
     freed = sum(len(part.text) for part in parts if part.agent == kept.agent)

@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar, get_args
 
 from holdfast.errors import Closed, Conflict, Damaged, HoldfastError, InvalidInput, ModelFailed, Reason
 from holdfast.events import Event
-from holdfast.learning import embed_job, guard_job, job_queue, session, tidy
+from holdfast.learning import embed_job, expiry, guard_job, job_queue, session, tidy
 from holdfast.learning.job_context import JobContext, WorkUnit, micros
 from holdfast.learning.question import SHORTEST
 from holdfast.learning.results import Extraction, WorkResult, explain, total
@@ -52,6 +52,7 @@ PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
     "episode": session.episode,
     tidy.KIND: tidy.plan,
     session.REFLECT: session.reflect,
+    expiry.KIND: expiry.plan,
 }
 
 
@@ -89,13 +90,18 @@ class Worker:
     @property
     def able(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done."""
-        return (*self.own, *(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL))
+        can = (kind for kind in KINDS if self.model or kind not in NEED_A_MODEL)
+        return (*self.own, *self._expiring, *can)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done and are configured."""
-        configured = (*self.own, *self.context.settings.kinds)
+        configured = (*self.own, *self._expiring, *self.context.settings.kinds)
         return tuple(kind for kind in self.able if kind in configured)
+
+    @property
+    def _expiring(self) -> tuple[str, ...]:
+        return (expiry.KIND,) if expiry.rules(self.context.kinds) else ()
 
     # Running
 
@@ -136,7 +142,8 @@ class Worker:
         """Return the name of the worker for all users: what it is able to do, and by which names it knows."""
         scope, context = self.context.scope, self.context
         able = (scope.agent, self.kinds, bool(self.model), context.guard, context.embedder)
-        return agenda.WorkerKey(scope.shared.space, repr(able))
+        rules = [(kind.name, kind.lifetimes) for kind in expiry.rules(context.kinds)]
+        return agenda.WorkerKey(scope.shared.space, repr((*able, *rules)))
 
     def look(self, limit: int | None, progress: Progress) -> WorkResult:
         """Run the due jobs of a space on the agenda, and note when its turn comes again."""
@@ -266,6 +273,16 @@ class Worker:
             id = f"{kind} {target}:{agent}" if target else None
             ids.append(job_queue.add_now(context.for_agent(agent), kind, id=id, payload=payload))
         return explain(self.run(ids=ids))
+
+    def expire_now(self, *, dry_run: bool) -> WorkResult:
+        """Let expire what is due in the scope, or only return it with the reasons."""
+        context = self.context
+        if not self._expiring:
+            return WorkResult(why="No kind has a rule by which its records expire.", dry_run=dry_run)
+        if not dry_run:
+            return explain(self.run(ids=[job_queue.add_now(context, expiry.KIND)]))
+        due = tuple(record for unit in expiry.plan(context) for record in unit.preview())
+        return WorkResult(records=due, why="A dry run: nothing was written.", dry_run=True)
 
     def embed_now(self) -> str | None:
         """Embed up to a thousand texts without vectors; return why some have none still, or None.

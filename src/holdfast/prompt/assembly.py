@@ -29,6 +29,7 @@ from holdfast.prompt.window import (
     with_tail,
     within,
 )
+from holdfast.records.reader import count_hits
 from holdfast.safety.guard import Secrets, is_masked
 from holdfast.search.display import Display
 from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
@@ -186,6 +187,7 @@ class ChatReader:
         if writes:
             display.keep()
             self._note(self._receipt(prompt, snapshot, policy, options.system, query), snapshot, stats)
+            count_hits(self.database, self.scope, self.kinds, self._now(), prompt.hits)
         return replace(prompt, omitted=frozen.omitted, degraded=read.degraded if read else None)
 
     def _build(

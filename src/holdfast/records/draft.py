@@ -28,6 +28,8 @@ TRUSTED: tuple[Writer, ...] = ("user", "system")
 UNTRUSTED = "untrusted"
 # The flag of a draft of a kind that only the user may add, in the user's own words; it waits for a release.
 PROPOSED = "proposed"
+# Whose word counts more; all other writers come after these, and are equal.
+_RIGHTS: tuple[Writer, ...] = ("user", "system", "agent")
 # Metadata of our own about how a record was learned; "speaker: assistant" beside a quote could be obeyed.
 OWN_META = ("learned", "model", "speaker")
 # Unicode categories: joiners, direction marks, spaces.
@@ -274,7 +276,8 @@ def unknown_version(version: object, newest: int) -> InvalidInput:
 def content_of(record: Record) -> tuple[object, ...]:
     """Return the content of a record, without its provenance: who wrote it where, how often, and when."""
     plain = (record.text, record.target, record.agent, record.category, record.tags, record.priority)
-    return (*plain, dict(record.meta), record.since, record.until, record.trust, record.retracted)
+    state = (record.since, record.until, record.trust, record.retracted, record.pinned)
+    return (*plain, dict(record.meta), *state)
 
 
 def quarantine_reason(record: Record) -> str:
@@ -295,6 +298,12 @@ def quarantine_reason(record: Record) -> str:
 def writer_name(writer: Writer) -> str:
     """Return the name of a writer for a sentence."""
     return _WRITER_NAMES.get(writer, writer)
+
+
+def has_right(by: Writer, other: Writer) -> int:
+    """Return whether a writer's word counts less than another's (below 0), as much (0), or more."""
+    own, others = (_RIGHTS.index(who) if who in _RIGHTS else len(_RIGHTS) for who in (by, other))
+    return others - own
 
 
 def writer_of(by: Writer | None, default: Writer) -> Writer:

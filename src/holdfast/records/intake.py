@@ -23,6 +23,7 @@ from holdfast.records.draft import (
     check_expected,
     check_room,
     content_of,
+    has_right,
     prepare,
     quarantine_reason,
     writer_name,
@@ -48,10 +49,8 @@ _SOURCES = 20
 _MAX_ATTEMPTS = 1_000
 
 # The fields of a record that another text leaves as they are, and those that it may set.
-_KEPT = ("id", "kind", "version", "target", "agent", "run", "uses", "used", "replaces")
+_KEPT = ("id", "kind", "version", "target", "agent", "run", "uses", "used", "replaces", "pinned")
 _FILLED = ("category", "tags", "meta", "priority", "source")
-# Whose word counts more; all other writers come after these, and are equal.
-_RIGHTS: tuple[Writer, ...] = ("user", "system", "agent")
 
 Compared = TypeVar("Compared")
 Written = TypeVar("Written")
@@ -311,7 +310,7 @@ class Intake:
         if relation.why == SEVERAL and (
             has_right(self.by, other.by) < 0 or _is_earlier(replace(record, at=said), other)
         ):
-            record = replace(record, flags=(*record.flags, CONFLICT))
+            record = _in_conflict(record, other)
         added = self.put(changes, record, None, "add", relation.why)
         changes.add_job("tidy", added, other)
         return added
@@ -342,7 +341,7 @@ class Intake:
             contradicted = f"{writer_name(self.by)} said something else"
             doubted = replace(other, flags=tuple(dict.fromkeys((*other.flags, CONFLICT))))
             changes.put(doubted, other, by=self.by, action="update", why=contradicted)
-            return self.put(changes, record, None, "add", why)
+            return self.put(changes, replace(record, conflicts=(other.id,)), None, "add", why)
         elif other.at is not None and (record.since is None or record.since < other.at):
             until = min(record.until or other.at, other.at)
             return self.put(
@@ -350,7 +349,7 @@ class Intake:
             )
         else:
             why = "another value was said later"
-        return self.put(changes, replace(record, flags=(*record.flags, CONFLICT)), None, "add", why)
+        return self.put(changes, _in_conflict(record, other), None, "add", why)
 
     def quarantine(self, changes: Writing, record: Record, before: Record | None) -> Record:
         """Put a text into quarantine; once released, it replaces that of `before`."""
@@ -419,6 +418,10 @@ class Intake:
         return records.read_effective(changes.tx, self.scope, kind, from_micros(self.now))
 
 
+def _in_conflict(record: Record, other: Record) -> Record:
+    return replace(record, flags=(*record.flags, CONFLICT), conflicts=(other.id,))
+
+
 def overwrite(before: Record, draft: Record) -> Record:
     """Return a record with the text of a draft; what the draft leaves open stays as it was."""
     kept: dict[str, Any] = {name: getattr(before, name) for name in _KEPT}
@@ -433,12 +436,6 @@ def _is_earlier(record: Record, other: Record) -> bool:
 def _right_of(record: Record) -> int:
     """Return the rank of the writer of a record: the higher, the more that writer's word counts."""
     return has_right(record.by, "import")
-
-
-def has_right(by: Writer, other: Writer) -> int:
-    """Return whether a writer's word counts less than another's (below 0), as much (0), or more."""
-    own, others = (_RIGHTS.index(who) if who in _RIGHTS else len(_RIGHTS) for who in (by, other))
-    return others - own
 
 
 def _confirm(before: Record, draft: Record) -> Record:

@@ -62,6 +62,7 @@ def _carry(
         # Its chat is one of the space that it leaves.
         wordings = tuple(replace(wording, chat="", messages=None) for wording in record.wordings)
         alone = replace(record, chat="", messages=None, wordings=wordings, replaces="", uses=0, used=None)
+        alone = replace(alone, conflicts=())
         origin = f"from {target.reference(source)} ({record.id})"
         made = there.put(changes[target.space], alone, None, "copy" if keep else "move", origin)
         if keep:

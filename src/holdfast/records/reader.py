@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from holdfast.records.options import RecallFilters, RecordFilters
     from holdfast.search import filters
     from holdfast.search.meaning import QueryVector
+    from holdfast.search.query import Query
     from holdfast.search.search import Search
     from holdfast.store.database import Database
-    from holdfast.types import Change
+    from holdfast.types import Change, Hit, Hits
 
 
 # Changes that are no versions of records.
@@ -114,6 +116,15 @@ class RecordReader:
             return None
         return self.search().meaning(self.scope, query, share)
 
+    def find(
+        self, query: Query, wanted: filters.Filters, near: QueryVector | None, kinds: Iterable[str] | None
+    ) -> Hits:
+        """Return the hits of a query, and count the use of those that expire without one."""
+        hits = self.search().recall(self.scope, query, wanted, near, kinds)
+        if self.at.time is None and not wanted.trust:
+            count_hits(self.database, self.scope, self.kinds, to_micros(self.clock()), hits)
+        return hits
+
 
 def agents_of(scope: Scope) -> tuple[str, ...] | None:
     """Return the agents whose records a scope covers: its own and ""; None for all if it has none."""
@@ -135,6 +146,19 @@ def count_uses(
     return [
         replace(old, uses=old.uses + 1, used=from_micros(now)) if old.id in counted else old for old in batch
     ]
+
+
+def count_hits(
+    database: Database, scope: Scope, kinds: Mapping[str, Kind], now: int, hits: Iterable[Hit]
+) -> None:
+    """Count a use of each record that was recalled, where its kind lets expire what is not used."""
+    counted = {name for name, kind in kinds.items() if kind.expires_unused}
+    own = ("", scope.reference(scope.space))
+    ids = {hit.id for hit in hits if hit.kind in counted and hit.space in own}
+    if ids and not database.read_only:
+        # Who may only read leaves no trace in a space of others.
+        with suppress(Denied):
+            records.count_use(database, scope.space, list(ids), now)
 
 
 def selection(

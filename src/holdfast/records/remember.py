@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.events import logged
 from holdfast.records.draft import writer_of
 from holdfast.records.reader import selection
 from holdfast.safety.guard import mask
-from holdfast.types import Record, Time, Writer, check_count, check_flag, check_name, is_whole
+from holdfast.types import Record, Time, Writer, check_count, check_flag, check_name, check_several, is_whole
 from holdfast.types.acting import current
 from holdfast.types.handles import Handle
 
@@ -238,6 +238,79 @@ class RecordWrites(Rememberer):
 
         record = revision.retract(intake, what, kind=kind, why=reason, expected=expected_version)
         return writer.announce([record])[0]
+
+    @logged
+    def pin(self, what: str | Record, *, kind: str | None = None, by: Writer | None = None) -> Record:
+        """Pin a record: no rule of its kind lets it expire, and prompts show it first among its kind.
+
+        It is a change, which `undo` takes back. Another text that takes the place of this one is pinned as
+        well. A record that is pinned already stays as it is.
+
+        Args:
+            what: a record, its id, or a part of its text, as in `replace`.
+            kind: look only among records of this kind.
+            by: who pins it; see `Memory`.
+
+        Raises:
+            InvalidInput: no record is meant, or several are.
+            Denied: this writer may not change it.
+
+        """
+        return self._pin(what, kind, by, "pin")
+
+    @logged
+    def unpin(self, what: str | Record, *, kind: str | None = None, by: Writer | None = None) -> Record:
+        """End the pin of a record. What its kind lets expire has the whole time before it from now on.
+
+        Args:
+            what: a record, its id, or a part of its text, as in `replace`.
+            kind: look only among records of this kind.
+            by: who does it; see `Memory`.
+
+        Raises:
+            InvalidInput, Denied: as `pin`.
+
+        """
+        return self._pin(what, kind, by, "unpin")
+
+    def _pin(
+        self, what: str | Record, kind: str | None, by: Writer | None, action: Literal["pin", "unpin"]
+    ) -> Record:
+        writer = self._writer
+        intake = writer.intake(by, chat=writer.chat_or_current(None))
+        # Loaded by the first revision.
+        from holdfast.records import revision
+
+        named = what.id if isinstance(what, Record) else what
+        return writer.announce([revision.pin(intake, named, kind=kind, action=action)])[0]
+
+    @logged
+    def resolve(
+        self, *, keep: str | Record | Iterable[str | Record], by: Writer | None = None
+    ) -> list[Record]:
+        """Settle the conflicts of a record: it is kept, and what contradicts it is retracted, in one change.
+
+        Of several that are kept all are true: only the conflicts between them end. `undo` takes it back.
+
+        >>> for pair in memory.conflicts():
+        ...     memory.resolve(keep=pair.shown)
+
+        Args:
+            keep: a record or its id, or several.
+            by: who does it, the user unless another writer is named; see `Memory`.
+
+        Raises:
+            InvalidInput: what is to be kept is in no conflict.
+            Denied: this writer may not remove what contradicts it.
+
+        """
+        named = [keep] if isinstance(keep, str | Record) else check_several(keep, "keep", "records")
+        ids = [item.id if isinstance(item, Record) else check_name(item, "A record") for item in named]
+        writer = self._writer
+        # Loaded by the first that settles.
+        from holdfast.records import conflicts
+
+        return writer.announce(conflicts.resolve(writer.users_intake(by), list(dict.fromkeys(ids))))
 
     @logged
     def retract_all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import Kind, nearest
@@ -70,6 +71,17 @@ def retract(
         check_expected(before, expected)
         allow(rules_of(intake.kinds, before.kind), intake.by, "remove")
         return intake.take_back(changes, before, "retract", why)
+
+
+@retry_transaction
+def pin(intake: Intake, what: str, *, kind: str | None, action: Literal["pin", "unpin"]) -> Record:
+    """Pin a record, or end that; one that is so already stays as it is. See `Memory.pin`."""
+    with intake.writing() as changes:
+        before = find(intake, changes, what, kind)
+        allow(rules_of(intake.kinds, before.kind), intake.by, action)
+        if before.pinned == (action == "pin"):
+            return before
+        return intake.put(changes, replace(before, pinned=not before.pinned), before, action)
 
 
 @retry_transaction
@@ -288,7 +300,9 @@ def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why:
     # The text is now a version of the other record: erasing that record has to erase this one as well.
     done = "it took the place of another version"
     intake.take_back(changes, replace(held, replaces=before.id), "release", done)
-    return intake.put(changes, replace(freed, agent=before.agent), before, "release", why)
+    return intake.put(
+        changes, replace(freed, agent=before.agent, pinned=before.pinned), before, "release", why
+    )
 
 
 @retry_transaction

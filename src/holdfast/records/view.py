@@ -20,6 +20,7 @@ from holdfast.store.message_rows import to_micros
 from holdfast.store.records import RecordFilter
 from holdfast.types import (
     MAX_COUNT,
+    ConflictingRecords,
     Hit,
     Hits,
     Prefer,
@@ -123,7 +124,7 @@ class RecordReads(Handle):
         parsed = parse(query, reader.clock(), checked.since, checked.until)
         near = reader.vector_of(query, meaning, checked) if limit else None
         behind = reader.embed_missing() if check_flag(fresh, "fresh") else None
-        hits = reader.search().recall(reader.scope, parsed, checked, near, each)
+        hits = reader.find(parsed, checked, near, each)
         return Hits(_masked(reader, hits) if masked else hits, behind or hits.degraded)
 
     @logged
@@ -278,6 +279,31 @@ class RecordReads(Handle):
             every = records.iterate(db, space, reader.moment().version, stored)
             visible = (record for record in every if filters.get("kind") or record.kind != FEEDBACK)
             return list(map(reader.label, islice(filter(passes, visible), first, end)))
+
+    @logged
+    def conflicts(self, *, kind: str | None = None) -> list[ConflictingRecords]:
+        """List the pairs of records that contradict each other and are both kept, the oldest first.
+
+        One that somebody with more right, or a later statement, contradicts does not take the other's place.
+        A pair is noted when its second record is stored; it ends when one of them is replaced, retracted or
+        erased, ceases to be true, or is settled by `Memory.resolve`. Linear in the records of the kind.
+
+        Args:
+            kind: only records of this kind.
+
+        Raises:
+            InvalidInput: an unknown kind.
+
+        """
+        reader = self._reader
+        kinds = tuple(reader.kinds) if kind is None else (policy(reader.kinds, kind).name,)
+        db, scope, at = reader.database, reader.scope, reader.moment().version
+        # Loaded by the first that asks.
+        from holdfast.records import conflicts
+
+        with db.one_read():
+            now = reader.at.time or reader.clock()
+            return conflicts.pairs(db, scope.space, at, kinds, agents_of(scope), now)
 
     @logged
     def changes(

@@ -20,7 +20,7 @@ from holdfast.store import (
     vectors,
 )
 from holdfast.store.checksums import resealing
-from holdfast.store.database import PurgeResult, decoding, retry_transaction
+from holdfast.store.database import PurgeResult, decoding, one_of, retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
 from holdfast.store.log import title_of
 from holdfast.store.record_erasure import RecordEraser
@@ -54,6 +54,7 @@ _DELETE_EPISODE = """
 _COUNT_MESSAGES = f"""
     UPDATE sessions SET title = :title, {RECOUNTED} WHERE space = :space AND chat = :chat"""
 _RECORD = "id = :id OR id IN (SELECT id FROM records WHERE space = :space AND replaces = :id)"
+_RECORDS = "{0} OR id IN (SELECT id FROM records WHERE space = :space AND {1})"
 _SHOWN = "SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL"
 _SET_SHOWN = "UPDATE messages SET shown = :left WHERE space = :space AND chat = :chat AND seq = :seq"
 _CHAT_TABLES = ("sessions", "heads", "pads", "items", "snapshots", "receipts", "runs", "jobs", "watermarks")
@@ -80,6 +81,9 @@ class ErasureTarget(NamedTuple):
     chat: str | None = None
     messages: Range | None = None
     record: str | None = None
+    # Records that a rule lets expire, and the worker whose lease on that stays.
+    expired: Sequence[str] = ()
+    worker: str = ""
     # Nothing but what earlier erasures left in the files.
     files: bool = False
     # One of WHOLE: the owner of a space that is erased as a whole.
@@ -168,6 +172,13 @@ def erase(
     return receipt
 
 
+def erase_expired(changes: Writing, ids: Sequence[str], worker: str) -> Erasure:
+    """Erase records within a transaction of a worker, and return the receipt; the files wait."""
+    account = ErasureAccount()
+    _Eraser(changes, account, lambda _: None).erase(ErasureTarget(expired=ids, worker=worker))
+    return account.receipt(changes.tx, changes.space, "expired", "system", changes.now)
+
+
 def purge_deferred(db: Database) -> None:
     """Rewrite the files after erasures that deferred it; do nothing if there were none."""
     rows = db.all("SELECT version, epoch FROM spaces WHERE space = :space", space=DATABASE)
@@ -210,6 +221,10 @@ class _Eraser:
     def erase(self, target: ErasureTarget) -> None:
         if target.record is not None:
             self._records.erase(_RECORD, id=target.record)
+        elif target.expired:
+            condition, ids = one_of("id", target.expired)
+            replacing = condition.replace("id IN", "replaces IN")
+            self._records.erase(_RECORDS.format(condition, replacing), **ids)
         elif target.chat is None:
             self._account.count("grants", range(target.rights))
             self._erase_all()
@@ -224,8 +239,8 @@ class _Eraser:
         self._remove_names()
         segments.clear_in(self._tx, self._space)
         imports.forget(self._tx, self._space)
-        jobs.revoke_leases(self._tx, self._space)
-        if target.record or target.chat:
+        jobs.revoke_leases(self._tx, self._space, target.worker)
+        if target.record or target.chat or target.expired:
             agenda.touch(self._tx, self._space)
 
     def _erase_chat(self, chat: str) -> None:

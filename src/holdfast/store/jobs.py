@@ -73,7 +73,9 @@ _FINISH = f"""
         due = CASE WHEN :status = 'open' THEN :due ELSE due END,
         ended = CASE WHEN :status = 'open' THEN ended ELSE :now END
     WHERE space = :space AND id = :id AND worker = :worker RETURNING {_COLUMNS}"""
-_REVOKE = "UPDATE jobs SET status = 'open', worker = '' WHERE space = :space AND status = 'running'"
+_REVOKE = """
+    UPDATE jobs SET status = 'open', worker = ''
+    WHERE space = :space AND status = 'running' AND worker <> :but"""
 _RETRY = """
     UPDATE jobs SET status = 'open', due = :now, attempts = 0
     WHERE space = :space AND id = :id AND status <> 'running' AND (:any = 1 OR agent = :agent)"""
@@ -283,9 +285,9 @@ def finish(
     return ended
 
 
-def revoke_leases(tx: Connection, space: str) -> None:
-    """Revoke all leases of a space, so that workers store no words that they read before an erasure."""
-    tx.all(_REVOKE, space=space)
+def revoke_leases(tx: Connection, space: str, but: str = "") -> None:
+    """Revoke the leases of all workers of a space but one, so that no words are stored that are erased."""
+    tx.all(_REVOKE, space=space, but=but)
 
 
 @retry_transaction

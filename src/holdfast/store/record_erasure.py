@@ -52,7 +52,7 @@ class RecordEraser:
         self._account = account
         self._allow = allow
 
-    def erase(self, condition: str, **values: str | int) -> None:
+    def erase(self, condition: str, **values: Value) -> None:
         """Erase versions of records, those derived from them, and the rows that belong to erased records."""
         rows = self._delete(condition, **values)
         derived = self._find_derived(rows)
@@ -77,7 +77,7 @@ class RecordEraser:
             gone = max(row for row in rows if row[1] == identity)
             self._rejoin(identity, retracted=bool(gone[5]) and not derived.get(gone[0]))
 
-    def _delete(self, condition: str, **values: str | int) -> list[Row]:
+    def _delete(self, condition: str, **values: Value) -> list[Row]:
         sql = f"""DELETE FROM records WHERE space = :space AND ({condition})
             RETURNING version, id, kind, text, meta, retracted, wordings"""
         return self._tx.all(sql, space=self._space, **values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.store.database import decoding
 from holdfast.store.message_rows import check_time, from_micros
@@ -27,6 +27,8 @@ _USES = ", ".join(
 # The beginning of a query whose rows `to_record` converts.
 SELECT = f"SELECT {', '.join(f'r.{name}' for name in COLUMNS.split(', '))}, {_USES}"
 FROM = "FROM records r WHERE r.space = :space"
+# What the column of flags says beside them.
+PINNED, CONFLICTS_WITH = "pinned", "conflict:"
 # The columns that have the value of the field of the same name.
 _SAME = (
     "version id kind agent target run chat category priority source evidence trust replaces action why text"
@@ -71,7 +73,7 @@ def to_record(row: Row) -> Record:
             since=None if since is None else from_micros(since),
             until=None if until is None else from_micros(until),
             trust=trust,
-            flags=load_texts(flags) if flags else (),
+            **(_read_marks(flags) if flags else {}),
             replaces=replaces,
             retracted=bool(retracted),
             action=action,
@@ -79,6 +81,16 @@ def to_record(row: Row) -> Record:
             uses=uses or 0,
             used=None if used is None else from_micros(used),
         )
+
+
+# Any: fields of several types.
+def _read_marks(text: str) -> dict[str, Any]:
+    """Return the fields that the column of flags holds as JSON: the flags, the pin, and the conflicts."""
+    marks = load_texts(text)
+    named = [mark for mark in marks if mark.startswith(CONFLICTS_WITH)]
+    flags = tuple(mark for mark in marks if mark != PINNED and mark not in named)
+    conflicts = tuple(mark.removeprefix(CONFLICTS_WITH) for mark in named)
+    return {"flags": flags, "pinned": PINNED in marks, "conflicts": conflicts}
 
 
 def to_wordings(text: str | None) -> tuple[Wording, ...]:
@@ -97,7 +109,8 @@ def to_row(record: Record) -> dict[str, Value]:
     row: dict[str, Value] = {name: getattr(record, name) for name in _SAME}
     row["first"], row["last"] = record.messages or (0, 0)
     row["author"], row["retracted"] = record.by, int(record.retracted)
-    for name, several in (("tags", record.tags), ("sources", record.sources), ("flags", record.flags)):
+    marks = [*record.flags, *[PINNED] * record.pinned, *(CONFLICTS_WITH + id for id in record.conflicts)]
+    for name, several in (("tags", record.tags), ("sources", record.sources), ("flags", marks)):
         row[name] = json.dumps(several) if several else None
     for name, time in (("at", record.at), ("created", record.created)):
         row[name] = check_time(time) if time else 0

@@ -12,7 +12,7 @@ from holdfast.kinds import FEEDBACK, nearest
 from holdfast.store.database import batched, first_value, matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
-from holdfast.store.record_rows import FROM, SELECT, to_record
+from holdfast.store.record_rows import FROM, PINNED, SELECT, to_record
 from holdfast.types import MAX_COUNT, Record
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _OF_CHAT = "SELECT version FROM records WHERE space = :space AND chat = :chat AN
 OF_ID = "version IN (SELECT version FROM records WHERE space = :space AND id = :id)"
 _IN_USE = "retracted = 0 AND trust <> 'quarantined'"
 _IS_RECALLED = f"run = '' AND kind <> '{FEEDBACK}' AND retracted = 0"
+IS_PINNED = f"flags LIKE '%\"{PINNED}\"%'"
 _WAITS = "trust = 'quarantined'"
 # Records that reflection learned from a missing chat, but for those derived from other records, which may
 # name any chat.
@@ -251,13 +252,16 @@ class RecordOutline(NamedTuple):
     since: int | None
     until: int | None
     trust: str
+    pinned: int
 
 
 def outlines(reader: Reader, space: str, at: int, kind: str, agents: Sequence[str]) -> list[RecordOutline]:
     """Return the outlines of a kind as of a version, in the order in which the records were first written."""
     condition, values = one_of("agent", agents)
     sql = f"""
-        SELECT version, id, target, author, priority, evidence, length(text), since, until, trust FROM records
+        SELECT version, id, target, author, priority, evidence, length(text), since, until, trust,
+            CASE WHEN {IS_PINNED} THEN 1 ELSE 0 END AS pinned
+        FROM records
         WHERE space = :space AND kind = :kind AND version <= :at AND ended > :at AND {_IN_USE} AND run = ''
         AND {condition} ORDER BY born, version"""
     return [RecordOutline(*row) for row in reader.all(sql, space=space, kind=kind, at=at, **values)]

@@ -23,7 +23,7 @@ from holdfast.types.checks import (
 from holdfast.types.hits import SOURCES, Finding, Hit, Hits, Prefer, Source, Untrusted, Why
 from holdfast.types.late import importer
 from holdfast.types.messages import ROLES, AnyMessage, Dumpable, Message, Role, ToolCall
-from holdfast.types.records import CONFLICT, Record, Trust, Wording
+from holdfast.types.records import CONFLICT, ConflictingRecords, Record, Trust, Wording
 from holdfast.types.scope import Scope, scope_of
 from holdfast.types.writers import WRITERS, Writer
 
@@ -52,6 +52,7 @@ __all__ = [
     "ChatInfo",
     "ChatStats",
     "CompactionResult",
+    "ConflictingRecords",
     "Description",
     "Dumpable",
     "Erasure",

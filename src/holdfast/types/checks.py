@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable
 from datetime import MAXYEAR, UTC, datetime, timedelta, tzinfo
 from typing import TypeGuard
@@ -12,6 +13,10 @@ Time = datetime | str  # text is ISO 8601, such as 2026-01-31 or 2026-01-31T09:0
 Range = tuple[int, int]  # the first and the last seq of some messages
 MAX_COUNT = 2**62  # above every count, and within the integers of both databases
 MAX_NAME = 512  # bytes in UTF-8 of a name: four of them fit the 2,704 of a row in a PostgreSQL index
+
+_DURATION = re.compile(r"([0-9]{1,7})([hdw])", re.ASCII)
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_LONGEST = timedelta(days=36_500)
 
 
 def check_name(value: object, what: str, *, empty: bool = False, longest: int = MAX_NAME) -> str:
@@ -50,6 +55,24 @@ def check_several(values: object, what: str, items: str = "texts") -> Iterable[o
     if not isinstance(values, Iterable) or isinstance(values, bytes):
         raise InvalidInput(f"`{what}` is {shown(values)}.", f"Pass one, or a list of {items}.")
     return values
+
+
+def as_duration(value: object, what: str) -> timedelta | None:
+    """Return a time that passes: a timedelta above 0, or text such as "12h", "180d" or "4w"; None stays None.
+
+    Raises:
+        InvalidInput: it is neither, or more than 36,500 days.
+
+    """
+    duration = value
+    if isinstance(value, str) and (parts := _DURATION.fullmatch(value)):
+        duration = int(parts[1]) * _UNITS[parts[2]]
+    if duration is None or (isinstance(duration, timedelta) and timedelta(0) < duration <= _LONGEST):
+        return duration
+    raise InvalidInput(
+        f"`{what}` is {shown(value)}.",
+        f'Pass "12h", "180d", "4w" or a timedelta, up to {_LONGEST.days:,} days.',
+    )
 
 
 def is_whole(value: object) -> TypeGuard[int]:

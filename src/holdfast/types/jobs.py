@@ -14,10 +14,10 @@ class Job:
     """A job of a worker: its task, its status, and what it has cost.
 
     `kind` is "observe" or "episode" (of a `chat`), "tidy" (the facts of an agent, or two `records` that may
-    say the same) or "reflect" (on the chats of an agent). An open job is `due` from that time on;
-    a running one belongs to its worker until then. `attempts` counts how often it was begun since it was last
-    done. `reason` and `error` describe the last failure in a word and in a sentence. `calls` and tokens are
-    what it has cost so far.
+    say the same), "reflect" (on the chats of an agent) or "expire" (what the rules of kinds let go). An open
+    job is `due` from that time on; a running one belongs to its worker until then. `attempts` counts how
+    often it was begun since it was last done. `reason` and `error` describe the last failure in a word and in
+    a sentence. `calls` and tokens are what it has cost so far.
     """
 
     id: str

@@ -40,9 +40,11 @@ class Record:
     world. `evidence` counts how often it was said, `sources` names who else said it, the newest twenty, and
     `wordings` are the words in which it was said again, the newest last. `uses` and `used` are how often and
     when last a note was asked for. `flags` name what the guard found in the text, and "conflict" where it
-    contradicts what somebody with more right said, or what was said later. `action` is what made this version
-    ("add", "replace", "duplicate", "update", "retract", …) and `why` says more. Where several spaces are
-    read, `space` says whose it is, as `reads` names it.
+    contradicts what somebody with more right said, or what was said later. A `pinned` one never expires and
+    comes first in prompts. `conflicts` are the ids of earlier records that it contradicted when it was
+    stored; `Memory.conflicts` has those that still do. `action` is what made this version ("add", "replace",
+    "duplicate", "update", "retract", …) and `why` says more. Where several spaces are read, `space` says
+    whose it is, as `reads` names it.
     """
 
     id: str
@@ -69,6 +71,8 @@ class Record:
     until: datetime | None = field(default=None, kw_only=True)
     trust: Trust = field(default="trusted", kw_only=True)
     flags: tuple[str, ...] = field(default=(), kw_only=True)
+    pinned: bool = field(default=False, kw_only=True)
+    conflicts: tuple[str, ...] = field(default=(), kw_only=True)
     replaces: str = field(default="", kw_only=True)
     retracted: bool = field(default=False, kw_only=True)
     action: str = field(default="add", kw_only=True)
@@ -82,3 +86,16 @@ class Record:
     def valid(self, at: datetime) -> bool:
         """Return whether it is true in the world at a time: from `since` on, and before `until`."""
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictingRecords:
+    """Two records that contradict each other and are both kept.
+
+    `shown` is what prompts show: that of the writer with more right, else that said later. `why` says why the
+    one that was stored second did not take the place of the first.
+    """
+
+    shown: Record
+    other: Record
+    why: str

@@ -26,15 +26,15 @@ _PANELS = {
     "Find": "timeline.timeline find.why find.feedback show.show show.window",
     "Keep": (
         "watch.watch export.export records.remember records.records records.replace records.retract "
-        "compaction.compact compaction.tree compaction.expand scratchpad.scratchpad spaces.projects "
-        "spaces.grants"
+        "records.pin compaction.compact compaction.tree compaction.expand scratchpad.scratchpad "
+        "spaces.projects spaces.grants"
     ),
     "Learn": "work.work learn.learn",
     "Serve": "mcp.mcp install.install install.uninstall hook.hook",
     "Tend": (
-        "history.changes history.undo history.rollback quarantine.quarantine quarantine.erase privacy.pause "
-        "privacy.resume maintenance.stats maintenance.verify maintenance.backup maintenance.salvage "
-        "doctor.doctor demo.demo"
+        "history.changes history.undo history.rollback conflicts.conflicts quarantine.quarantine "
+        "quarantine.erase expire.expire privacy.pause privacy.resume maintenance.stats maintenance.verify "
+        "maintenance.backup maintenance.salvage doctor.doctor demo.demo"
     ),
 }
 _GROUPS = {

@@ -163,6 +163,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "remember.chat": _option("The chat, or the messages of one, in which it was learned.", "CHAT|CHAT#N-N"),
     "records.identity": _argument("Show all of this record, and its history.", "RECORD"),
     "at": _option("As of this version, or the end of this date.", "VERSION|DATE", parser=read_point),
+    "pin.undo": _option("End the pin."),
     "text_only": _option("Print only the text of the record, ready for a file."),
     "why": _option("The reason, for the history."),
     "rollback.what": _argument(f"The id of a record, or all of a kind: {_KIND_NAMES}.", "RECORD|KIND"),
@@ -176,6 +177,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "rewrite": _option(
         "Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures."
     ),
+    "keep": _option("Keep this record, and retract what contradicts it; several are all true.", "RECORD"),
     "name": _argument("Show what is under this name."),
     "value": _argument("Put this there; `-` reads standard input."),
     "scratchpad.chat": _option("The scratchpad of this chat.", "CHAT"),
@@ -212,6 +214,10 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "work.dry_run": _option(
         "Only print what it would ask the model, what that takes, and what it would learn without one."
     ),
+    "rule": _argument("How long which kind is kept after it was said last; h, d or w.", "KIND=TIME"),
+    "unused": _option("After it was said or used last."),
+    "expire.erase": _option("Erase them for ever, with a receipt."),
+    "expire.dry_run": _option("Only list what would go, and why."),
     # To take in and out.
     "paths": _argument(
         f"Files, folders or zips; {CLAUDE_CODE} when none is given.", "PATH", callback=check_path

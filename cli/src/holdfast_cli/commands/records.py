@@ -149,3 +149,15 @@ def retract(
     with options.open() as memory:
         version = memory.version()
         report(options, memory, memory.retract(" ".join(what), kind=kind, why=why, by=by), version)
+
+
+def pin(
+    options: Options, *, what: str, kind: str | None = None, undo: bool = False, by: Writer = "user"
+) -> None:
+    """Pin a record: it never expires, and comes first among its kind in prompts.
+
+    For example: holdfast pin "blue box"
+    """
+    with options.open() as memory:
+        version, change = memory.version(), memory.unpin if undo else memory.pin
+        report(options, memory, change(what, kind=kind, by=by), version)

@@ -38,6 +38,7 @@ def report(options: Options, memory: Memory, record: Record, since: int) -> None
         why = f"  ({record.why})" if record.why else ""
         after = None if record.retracted else record.text
         verb = f"{record.action.removesuffix('e').capitalize()}ed:"  # added, updated, replaced, …
+        verb = verb.replace("ined:", "inned:")  # pinned
         screen.say((verb, "bold"), what, *step(before, after), (why, "dim"))
     if record.action == "quarantine":
         release = options.line("quarantine", "--release", record.id)
@@ -121,10 +122,11 @@ def valid(record: Record) -> str:
 
 
 def flags(record: Record) -> list[str]:
-    """Return the guard's flags of a record from outside, and its trust unless it is trusted."""
+    """Return the guard's flags of a record from outside, its trust unless trusted, and its pin."""
+    pinned = ["pinned"] * record.pinned
     if record.trust != "trusted":
-        return [*record.flags, record.trust]
-    return [flag for flag in record.flags if flag == CONFLICT or record.by not in _OWN]
+        return [*record.flags, record.trust, *pinned]
+    return pinned + [flag for flag in record.flags if flag == CONFLICT or record.by not in _OWN]
 
 
 def source_of(record: Record) -> str:
