@@ -26,7 +26,8 @@ from tables import each
 
 GIVEN: dict[str, object] = {
     "branch": 1, "event": "learned", "helpful": True, "hit": "a#1", "id": "rec_1", "llm": str,
-    "observer": print, "query": "Berlin", "space": "user", "text": "Berlin", "to": "user:bob", "version": 3, "what": "rec_1",
+    "observer": print, "query": "Berlin", "space": "user", "text": "Berlin", "to": "user:bob", "version": 3,
+    "what": "rec_1",
 }  # fmt: skip
 """An argument for every parameter that a method must be given."""
 # There is nothing to be named, to copy, or to answer again.
