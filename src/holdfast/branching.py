@@ -9,15 +9,15 @@ from holdfast.events import logged
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.store import branches, log
-from holdfast.types import Branch, Message, check_count
+from holdfast.types import Branch, Message, Scope, check_count
+from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
     from holdfast.runtime import Runtime
     from holdfast.store.database import Database
-    from holdfast.types import Scope
 
 
-class Branching:
+class Branching(Handle):
     """The branches of a chat; a part of `Chat`.
 
     The log keeps every word: what is taken back is a branch of its own. Windows, prompts, recall, compaction,

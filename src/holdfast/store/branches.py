@@ -11,7 +11,7 @@ from itertools import product, starmap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from holdfast import types
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import mask
 from holdfast.store import agenda, jobs, log, records, summaries, table_rows, watermarks
 from holdfast.store.checksums import seal
@@ -146,14 +146,14 @@ def path_to(db: Reader, space: str, chat: str, head: int) -> list[Range]:
     """
     own = tree(db, space, chat)
     if head not in own.heads():
-        what = f"No branch of chat {chat!r} ends with message {head}."
+        what = f"No branch of chat {chat!r} ends with message {shown(head)}."
         raise InvalidInput(what, "Use one of `chat.branches()`.")
     return own.path(head)
 
 
 def not_on_branch(chat: str, seq: int) -> InvalidInput:
     """Return the error of a message that is not on the current branch of a chat."""
-    what = f"Message {seq} is not on the current branch of chat {chat!r}."
+    what = f"Message {shown(seq)} is not on the current branch of chat {chat!r}."
     return InvalidInput(what, "Use the seq of one in `chat.history()`.")
 
 
