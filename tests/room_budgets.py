@@ -22,8 +22,8 @@ BUDGETS = {
     "tools": 2_590,
     "front": 1_821,
     "port integrations providers testing": 7_895,
-    "commands": 4_056,
+    "commands": 4_059,
     "hooks": 3_024,
-    "formats demo": 5_541,
+    "formats demo": 5_539,
     "benchmarks scripts": 5_853,
 }
