@@ -24,6 +24,6 @@ BUDGETS = {
     "port integrations providers testing": 7_901,
     "commands": 4_194,
     "hooks": 3_024,
-    "formats demo": 5_541,
+    "formats demo": 5_539,
     "benchmarks scripts": 5_853,
 }

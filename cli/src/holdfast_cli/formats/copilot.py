@@ -67,7 +67,7 @@ def read_log(file: File) -> Iterator[Item]:
 
 
 # Any: what an entry says to be at a place may be there or not.
-def _change(session: Any, entry: Json) -> bool:
+def _change(session: Any, entry: Any) -> bool:
     """Make a change of a log; return False if it fits nothing."""
     path, value = list_of(entry.get("k")), entry.get("v")
     try:
@@ -75,8 +75,7 @@ def _change(session: Any, entry: Json) -> bool:
         for step in path:
             place = place[step]
         if entry["kind"] == _PUSH:
-            kept: Any = entry.get("i")
-            value = [*list_of(place.get(key))[:kept], *list_of(value)]
+            value = [*list_of(place.get(key))[: entry.get("i")], *list_of(value)]
         place[key] = value
     except (LookupError, TypeError, ValueError, AttributeError):
         return False

@@ -180,9 +180,8 @@ def _objects(file: File, table: Table) -> Iterator[tuple[int, dict[str, object]]
             continue
         for around, row in _at(item[1], path.split(".") if path else [], {}):
             number += 1
-            why = f"no object at {shown(path)}" if path else "not a JSON object"
-            is_row = isinstance(row, dict)
-            yield (number, {**dict_of(row), _AROUND: around}) if is_row else Skip(number, why, problem=True)
+            lost = Skip(number, f"no object at {shown(path)}" if path else "not a JSON object", problem=True)
+            yield (number, {**row, _AROUND: around}) if isinstance(row, dict) else lost
 
 
 def _at(value: object, path: list[str], around: object) -> Iterator[tuple[object, object]]:
