@@ -21,7 +21,6 @@ from holdfast.errors import (
 )
 from holdfast.safety.guard import find_flags, mask, scan, undisguise
 from holdfast.types import (
-    Finding,
     Hit,
     Hits,
     Message,
@@ -56,10 +55,8 @@ if TYPE_CHECKING:
         Explanation,
         Grant,
         Job,
-        Omission,
         Prompt,
         Summary,
-        Verification,
         Window,
     )
 
@@ -78,7 +75,6 @@ __all__ = [
     "Event",
     "Explanation",
     "Extraction",
-    "Finding",
     "Grant",
     "Hit",
     "Hits",
@@ -93,7 +89,6 @@ __all__ = [
     "MissingExtra",
     "ModelFailed",
     "NewerSchema",
-    "Omission",
     "Prompt",
     "Ranking",
     "Record",
@@ -109,7 +104,6 @@ __all__ = [
     "UnknownFormat",
     "UnreleasedSchema",
     "Usage",
-    "Verification",
     "View",
     "Window",
     "WorkResult",
@@ -143,8 +137,7 @@ __getattr__ = importer(
         "settings": "Learning Limit",
         "tools.tool": "Tool",
         "types": (
-            "Change ChatInfo ChatStats CompactionResult Erasure Explanation Grant Job Omission Prompt "
-            "Summary Verification Window"
+            "Change ChatInfo ChatStats CompactionResult Erasure Explanation Grant Job Prompt Summary Window"
         ),
     },
 )

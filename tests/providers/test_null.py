@@ -31,7 +31,7 @@ GIVEN: dict[str, object] = {
 }  # fmt: skip
 """An argument for every parameter that a method must be given."""
 # There is nothing to be named, to copy, or to answer again.
-RAISES = {"backup", "describe", "edit", "expand", "explain", "regenerate"}
+RAISES = {"backup", "describe", "edit", "expand", "explain", "regenerate", "resolve"}
 
 
 def handles(memory: Memory) -> list[object]:

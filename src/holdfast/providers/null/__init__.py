@@ -16,7 +16,7 @@ from inspect import getmembers, isfunction, signature
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import holdfast
-from holdfast import Chat, Memory, Run, Scratchpad, View
+from holdfast import Chat, Memory, Run, Scratchpad, View, types
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
 from holdfast.port import prompts
@@ -60,7 +60,7 @@ def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
     name = "None" if annotation.endswith(" None") else annotation.partition("[")[0]
     if name in _VALUES:
         return _VALUES[name]()
-    result = getattr(holdfast, name)
+    result = getattr(types, name, None) or getattr(holdfast, name)
     own = {it.name: _as_field(it.name, given[it.name]) for it in fields(result) if it.name in given}
     needed = (it for it in fields(result) if it.default is MISSING and it.default_factory is MISSING)
     return result(**own, **{it.name: _empty_value(str(it.type), {}) for it in needed if it.name not in own})
@@ -99,8 +99,8 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
 def _record_fields(method: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a record that a method would have written."""
     handle: Any = given["self"]
-    retracted = "text" not in given and method not in ("release", "move", "copy")
-    action = method if method in ("replace", "release") else "add"
+    retracted = "text" not in given and method not in ("release", "move", "copy", "pin", "unpin")
+    action = method if method in ("replace", "release", "pin", "unpin") else "add"
     where: dict[str, object] = {"chat": handle.id} if isinstance(handle, Chat) else {}
     if isinstance(handle, Run):
         where = {"kind": "note", "target": "run", "run": handle.id, "chat": handle.chat.id}
@@ -359,6 +359,7 @@ class NullMemory(_WithScratchpad, Memory):
 
     at = _like(Memory.at)(lambda memory, _: NullView(memory.scope))
     explain = _refusal(Memory.explain, _NO_DOCUMENT)
+    resolve = _refusal(Memory.resolve, "There is no such conflict: this memory stores no records.")
     backup = _refusal(Memory.backup, "There is nothing to copy: this memory stores nothing.")
 
     @property
