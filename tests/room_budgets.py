@@ -21,9 +21,9 @@ BUDGETS = {
     "learning": 3_885,
     "tools": 2_599,
     "front": 1_913,
-    "port integrations providers testing": 7_903,
-    "commands": 4_194,
+    "port integrations providers testing": 7_902,
+    "commands": 4_231,
     "hooks": 3_024,
-    "formats demo": 5_539,
+    "formats demo": 5_618,
     "benchmarks scripts": 5_853,
 }

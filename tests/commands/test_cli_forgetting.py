@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from cli_runs import Cli, with_database
 
@@ -14,6 +16,22 @@ cli = pytest.fixture(with_database)
 
 def remember(cli: Cli, *words: str) -> str:
     return str(cli.json("remember", *words)["record"]["id"])
+
+
+def test_old_chats_are_moved_to_files_that_import_reads(cli: Cli, tmp_path: Path) -> None:
+    with Memory(str(cli.db)) as memory:
+        memory.chat("trip").append(role="user", content="The train to Porto", at="2020-01-01")
+        memory.chat("now").append(role="user", content="hello")
+    folder = str(tmp_path / "old")
+    listed = cli.text("chats", "move", "--older-than", "90d", "--to", folder, "--dry-run")
+    assert "The train to Porto" in listed
+    assert listed.splitlines()[-1].startswith("→ Do it: holdfast chats move")
+    (moved,) = cli.json("chats", "move", "--older-than", "90d", "--to", folder)["chats"]
+    assert moved["receipt"]["counts"]["messages"] == 1
+    assert [chat["id"] for chat in cli.json("chats")["chats"]] == ["now"]
+    assert cli.text("chats", "move", "--older-than", "90d", "--to", folder).startswith("No chat is that old")
+    cli.text("import", moved["file"])
+    assert "The train to Porto" in cli.text("show", "trip")
 
 
 def test_what_is_due_is_listed_and_goes_but_for_what_is_pinned(cli: Cli) -> None:

@@ -40,8 +40,8 @@ _PANELS = {
 _GROUPS = {
     "grants": "spaces.add spaces.revoke spaces.move spaces.copy",
     "chats": (
-        "chats.search chats.review chats.rename chats.rewind chats.branches chats.archive chats.end "
-        "chats.users"
+        "chats.search chats.review chats.rename chats.rewind chats.branches chats.archive chats.move "
+        "chats.end chats.users"
     ),
     "learn": (
         "learn.extract learn.episodes learn.reflect learn.consolidate learn.relearn learn.kind jobs.jobs "

@@ -1,6 +1,7 @@
 """The commands for chats: list, users, search, review, rename, rewind, branches, archive, end."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from holdfast_cli.commands.find import show_hits
 from holdfast_cli.commands.ids import short_ids
@@ -170,6 +171,51 @@ def archive(options: Options, *, chat: ChatId, undo: bool = False) -> None:
         memory.chat(chat).archive(archived=not undo)
     screen = options.answer({"chat": chat, "archived": not undo})
     screen.say(("Brought back: " if undo else "Archived: ", "bold"), chat)
+
+
+def move(
+    options: Options,
+    *,
+    older: timedelta,
+    folder: Path,
+    archived: bool = False,
+    everyone: bool = False,
+    dry_run: bool = False,
+) -> None:
+    """Move old chats to files: each is written with a checksum, read back, and then erased with a receipt.
+
+    What was learned from a chat goes with it; one with a constraint, a pinned record or several branches
+    stays. `holdfast import` brings a file back.
+
+    For example: holdfast chats move --older-than 365d --to old --archived --dry-run
+    """
+    # Loads all formats, which lists of chats do not need.
+    from holdfast_cli.formats.old_chats import find_old_chats, move_old_chat
+
+    with options.open() as memory:
+        before = datetime.now(UTC) - older
+        found = find_old_chats(memory, before, archived=archived, everyone=everyone)
+        gone = [old for old in found if not old.why]
+        if not dry_run:
+            # The files of the database are rewritten once, after the last.
+            moved = [
+                move_old_chat(memory, old, folder, rewrite=False if old is gone[-1] else None) for old in gone
+            ]
+            found = [*moved, *(old for old in found if old.why)]
+    screen = options.answer({"chats": plain(found), "dry_run": dry_run})
+    for old in found:
+        screen.say(
+            (old.chat.title or UNTITLED, "bold"), f"  ({old.chat.id}{f', {old.chat.space}' * everyone})"
+        )
+        receipt = f", erased: {old.receipt.id}" if old.receipt else ""
+        stays = f"stays: {old.why}"
+        screen.say(
+            stays if old.why else f"{old.file or count(old.chat.messages, 'message')}{receipt}", indent=4
+        )
+    if not found:
+        options.say_nothing(screen, "No chat is that old.", "Name a shorter time with --older-than.")
+    elif dry_run and gone:
+        screen.say(f"→ Do it: {options.again(dry_run=False)}")
 
 
 def end(options: Options, *, chat: ChatId) -> None:

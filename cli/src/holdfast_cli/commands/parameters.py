@@ -263,6 +263,9 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "hook.client": _option("The client that calls: claude-code, codex, cursor or gemini."),
     "wait": _option("Return when all is done."),
     # To tend.
+    "older": _option("The time since its newest message.", "90d", "--older-than", parser=read_duration),
+    "move.folder": _option("Where the files go.", "FOLDER", "--to", file_okay=False),
+    "move.archived": _option("Only chats that are archived."),
     "here": _option("Only the project of the current folder, instead of everything.", None, "--project"),
     "duration": _option(
         "End the pause by itself after this time.", "30m|2h|1d", "--for", parser=read_duration
