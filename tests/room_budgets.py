@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_457,
     "safety": 1_712,
     "messages": 851,
-    "store": 5_811,
+    "store": 5_816,
     "llm": 1_220,
     "search": 3_251,
     "dedup": 1_329,

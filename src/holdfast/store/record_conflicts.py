@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.store.record_rows import CONFLICTS_WITH, FROM, SELECT, to_record
-from holdfast.store.records import RecordFilter, read
+from holdfast.store.record_rows import CONFLICTS_WITH
+from holdfast.store.records import RecordFilter, by_versions, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from holdfast.store.database import Reader
     from holdfast.types import Record
 
-_HOLDERS = f"""{SELECT}, r.born {FROM} AND r.kind = :kind AND r.version <= :at AND r.ended > :at
-    AND r.retracted = 0 AND r.trust <> 'quarantined' AND r.run = '' AND r.flags LIKE '%"{CONFLICTS_WITH}%'
-    ORDER BY r.version"""
+# Not by its version, which PostgreSQL would read all versions of the space for.
+_HOLDERS = f"""
+    SELECT version, born FROM records
+    WHERE space = :space AND kind = :kind AND flags IS NOT NULL AND flags LIKE '%"{CONFLICTS_WITH}%'
+    AND ended > :at AND retracted = 0 AND trust <> 'quarantined' AND run = ''"""
 
 
 def pairs(db: Reader, space: str, at: int, kinds: Iterable[str]) -> Iterator[tuple[Record, Record, str]]:
@@ -24,8 +26,11 @@ def pairs(db: Reader, space: str, at: int, kinds: Iterable[str]) -> Iterator[tup
     A record never names another but when it is first written.
     """
     for kind in kinds:
-        for row in db.all(_HOLDERS, space=space, kind=kind, at=at):
-            second, born = to_record(row[:-1]), row[-1]
+        rows = db.all(_HOLDERS, space=space, kind=kind, at=at)
+        births = dict(sorted((version, born) for version, born in rows if version <= at))
+        holders = by_versions(db, space, [*births])
+        for version, born in births.items():
+            second = holders[version]
             both = RecordFilter(ids=(second.id, *second.conflicts))
             then = {record.id: record for record in read(db, space, born, both)}
             for first in read(db, space, at, both):

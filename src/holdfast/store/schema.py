@@ -38,6 +38,7 @@ MIGRATIONS: Mapping[int, str] = {
             version BIGINT NOT NULL, agent TEXT NOT NULL, at BIGINT NOT NULL, checksum BIGINT NOT NULL,
             PRIMARY KEY (space, number));
         CREATE INDEX heads_chat ON heads (space, chat, number);
+        CREATE INDEX records_flags ON records (space, kind) WHERE flags IS NOT NULL;
         """,
 }
 NEWEST = max(MIGRATIONS, default=FIRST)

@@ -151,6 +151,7 @@ CREATE INDEX records_kind ON records (space, kind, ended);
 CREATE INDEX records_id ON records (space, id, version);
 CREATE INDEX records_undone ON records (space, undone) WHERE undone > 0;
 CREATE INDEX records_chat ON records (space, chat, kind);
+CREATE INDEX records_flags ON records (space, kind) WHERE flags IS NOT NULL;
 
 -- Summaries of a session: each a node of a tree over ranges of the log. Append-only, one row for each version of a
 -- summary; only the parent of a row and its end are set later.
