@@ -198,4 +198,4 @@ def test_any_branches(request: pytest.FixtureRequest, tmp_path: Path, place: str
         Memory(location, user="ada", admin=True, durability="normal") as one,
         Memory(location, user="ada", admin=True, durability="normal") as other,
     ):
-        run_machine((one, other), cases(10, 100), 20)
+        run_machine((one, other), cases(4, 100), cases(12, 20))
