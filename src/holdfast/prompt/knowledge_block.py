@@ -106,17 +106,12 @@ def _stand(pairs: Iterable[ConflictingRecords], rows: Sequence[_Row]) -> list[_R
     return [row for row in rows if row.id not in hidden]
 
 
-def _mark_pairs(pairs: Iterable[ConflictingRecords], rows: Iterable[Record]) -> list[Record]:
+def _mark_pairs(pairs: Iterable[ConflictingRecords], rows: Sequence[Record]) -> list[Record]:
     """Return records with flags that say of which there is another, and no more of a conflict that ended."""
     shown, others = {pair.shown.id for pair in pairs}, {pair.other.id for pair in pairs}
-    return [
-        replace(row, flags=(_HAS_OTHER,))
-        if row.id in shown
-        else replace(row, flags=())
-        if row.conflicts and row.id not in others
-        else row
-        for row in rows
-    ]
+    ended = {row.id for row in rows if row.conflicts} - others
+    marks = dict.fromkeys(ended, ()) | dict.fromkeys(shown, (_HAS_OTHER,))
+    return [replace(row, flags=marks.get(row.id, row.flags)) for row in rows]
 
 
 def _label(

@@ -5,7 +5,7 @@ Nothing is compared here: a pair is what was known when the second record was st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def pairs(
     reader: Reader,
     space: str,
     at: int,
-    kinds: Iterable[str],
+    kinds: Collection[str],
     agents: Collection[str] | None,
     now: datetime,
 ) -> list[ConflictingRecords]:

@@ -278,10 +278,19 @@ def undoable(tx: Connection, space: str, agents: Sequence[str] | None) -> Head |
 def changes(db: Reader, space: str) -> Iterator[Change]:
     """Iterate over the moves of heads of a space as changes, the newest first."""
     for head in starmap(Head, db.all(_WRITTEN, space=space)):
-        chat, name = head.chat, f"bra_{head.number}"
-        before, after = (write_reference(chat, seq) if seq else None for seq in (head.before, head.head))
-        why = f"of bra_{head.undone}" if head.undone else ""
-        with decoding(f"The branches of chat {chat!r}"):
+        before, after = (write_reference(head.chat, seq) if seq else None for seq in (head.before, head.head))
+        with decoding(f"The branches of chat {head.chat!r}"):
             at = from_micros(head.at)
-        made = 0, head.action, "branch", name, before, after
-        yield types.Change(*made, "system", chat, at, why, agent=head.agent)
+        yield types.Change(
+            version=0,
+            action=head.action,
+            kind="branch",
+            id=f"bra_{head.number}",
+            before=before,
+            after=after,
+            by="system",
+            chat=head.chat,
+            at=at,
+            why=f"of bra_{head.undone}" if head.undone else "",
+            agent=head.agent,
+        )

@@ -1,9 +1,7 @@
 """The command that writes what is stored: export."""
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -15,6 +13,7 @@ from holdfast.errors import InvalidInput
 from holdfast_cli.commands.lookup import the_chat
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Screen, count, tally
+from holdfast_cli.formats.new_files import writing_whole
 
 
 class _Outcome(NamedTuple):
@@ -118,8 +117,7 @@ def _report(options: Options, outcome: _Outcome, output: Path | None) -> None:
         screen.say(note)
 
 
-@contextmanager
-def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
+def _target(path: Path, *, force: bool, private: bool) -> AbstractContextManager[TextIO]:
     """Open a draft beside a file, which takes the place of the file if all of it is written."""
     path = path.resolve()
     if path.is_file() and not force:
@@ -128,13 +126,4 @@ def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
         raise InvalidInput(f"There is something that is no file at {path}.", "Name another one.")
     if not path.parent.is_dir():
         raise InvalidInput(f"There is no folder {path.parent}.", "Make it, or name another one.")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.touch(mode=0o600 if private else 0o666, exist_ok=False)
-        with draft.open("w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    return writing_whole(path, private=private)

@@ -14,6 +14,7 @@ from holdfast.errors import Unavailable
 from holdfast.types import ChatInfo, Erasure
 from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.formats.new_files import writing_whole
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST = 120  # characters of the name of a file or folder
@@ -76,7 +77,7 @@ def move_old_chat(memory: Memory, old: OldChat, folder: Path, *, rewrite: bool |
     last = own.chat(chat.id).history(1)[-1].seq
     text = _exported(own, chat.id)
     try:
-        path = _write(folder / _name(chat.space or "user"), _name(chat.id), text.encode())
+        path = _write(folder / _name(chat.space or "user"), _name(chat.id), text)
     except OSError as error:
         raise Unavailable(f"{chat.id} cannot be written: {error}.", "Name another folder.") from error
     with Memory(":memory:") as restored:
@@ -116,19 +117,16 @@ def _name(name: str) -> str:
     return safe
 
 
-def _write(folder: Path, name: str, body: bytes) -> Path:
+def _write(folder: Path, name: str, text: str) -> Path:
     """Write a file and its checksum, or find them; return the path of the file."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     paths = (folder / f"{name}{f'.{number}' if number > 1 else ''}.jsonl" for number in count(1))
+    body = text.encode()
     path = next(path for path in paths if not path.exists() or path.read_bytes() == body)
-    digest = hashlib.sha256(body).hexdigest()
-    for target, content in ((path, body), (path.with_suffix(".sha256"), f"{digest}  {path.name}\n".encode())):
-        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        with os.fdopen(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as stream:
+    checksum = f"{hashlib.sha256(body).hexdigest()}  {path.name}\n"
+    for target, content in ((path, text), (path.with_suffix(".sha256"), checksum)):
+        with writing_whole(target, private=True) as stream:
             stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
     entries = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(entries)

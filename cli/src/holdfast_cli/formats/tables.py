@@ -21,11 +21,8 @@ from holdfast_cli.formats.json_values import dict_of, hash_of, repeat_id
 MESSAGE_FIELDS = ("content", "role", "at", "chat", "name", "id", "title", "meta")
 RECORD_FIELDS = ("text", "kind", "category", "tags", "target", "since", "until", "source", "id", "meta")
 ALL = "*"  # of `meta`: every column that is no other field
-ROWS, _AROUND, _CONSTANT = (
-    "rows",
-    "^",
-    "=",
-)  # where rows are in JSON; the object around one; what all rows have
+# Where the rows of JSON are, the object around one, and the beginning of what all rows have.
+ROWS, _AROUND, _CONSTANT = "rows", "^", "="
 _ENDINGS = {".csv": "CSV", ".tsv": "CSV", ".jsonl": "JSONL", ".ndjson": "JSONL", ".json": "JSON"}
 _LARGEST = 16 << 20  # characters of one field, and of one line
 _ROLES = {"human": "user", "ai": "assistant", "bot": "assistant", "model": "assistant"}
