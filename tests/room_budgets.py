@@ -17,7 +17,7 @@ BUDGETS = {
     "dedup": 1_329,
     "records": 1_884,
     "prompt": 1_785,
-    "compaction": 1_935,
+    "compaction": 1_937,
     "learning": 3_885,
     "tools": 2_599,
     "front": 1_913,

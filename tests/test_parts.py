@@ -76,6 +76,13 @@ def test_what_cannot_be_summarised_is_refused(wrong: dict[str, Any]) -> None:
         holdfast.summarize(**{"messages": SAID, **wrong})
 
 
+def test_one_message_is_taken_as_a_list_of_it_and_a_text_is_no_message() -> None:
+    assert "crane" in holdfast.summarize(SAID[0], 60)
+    for wrong in ("hello", 5, None):
+        with pytest.raises(InvalidInput, match="message"):
+            holdfast.summarize(cast("Any", wrong))
+
+
 def test_a_function_ranks_episodes() -> None:
     with Memory(":memory:", user="ada") as memory:
         for name in ("boats", "trains", "planes"):

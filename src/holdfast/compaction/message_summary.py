@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -13,12 +13,12 @@ from holdfast.compaction.summary_passages import UNDATED, from_summary, is_work
 from holdfast.compaction.work_steps import work_passages
 from holdfast.errors import InvalidInput
 from holdfast.messages.message_tokens import message_tokens
-from holdfast.messages.normalize import check_list, ready
+from holdfast.messages.normalize import ready
 from holdfast.messages.passages import EXPAND, passages
 from holdfast.prompt.window import DEFAULTS
 from holdfast.safety.guard import mask
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
-from holdfast.types import MAX_COUNT, AnyMessage, Message, check_count
+from holdfast.types import MAX_COUNT, AnyMessage, Message, check_count, check_several
 
 if TYPE_CHECKING:
     from holdfast.llm.model import LLM, Model
@@ -28,7 +28,7 @@ _TRIES = 2
 
 
 def summarize(
-    messages: Sequence[AnyMessage],
+    messages: AnyMessage | Sequence[AnyMessage],
     budget: int = 1_000,
     *,
     llm: LLM | None = None,
@@ -43,7 +43,7 @@ def summarize(
     'user: We moved the launch to Friday.'
 
     Args:
-        messages: as for `Chat.append`, the oldest first; "" is returned for none.
+        messages: one, or several, the oldest first, as for `Chat.append`; "" is returned for none.
         budget: tokens of the summary.
         llm: what writes it, as for `Chat.compact`: called for every 20,000 tokens of messages with the
             summary so far. None for sentences of the messages, which also take the place of an answer that
@@ -58,7 +58,9 @@ def summarize(
     if check_count(budget, "budget") < 1:
         raise InvalidInput("`budget` is 0.", "Pass 1 or more.")
     count, model = counter(count_tokens), resolved(llm)
-    drafts = [ready(item) for item in check_list(messages)]
+    is_one = isinstance(messages, Message | Mapping) or hasattr(messages, "model_dump")
+    several = check_several((messages,) if is_one else messages, "messages", "messages")
+    drafts = [ready(cast("AnyMessage", item)) for item in several]
     every = [
         replace(message, seq=seq, tokens=message_tokens(message, count))
         for seq, message in enumerate(drafts, 1)
